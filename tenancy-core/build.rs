@@ -1,0 +1,3 @@
+//! Nothing to build: the script is there because `links` wants one.
+
+fn main() {}

@@ -1,0 +1,129 @@
+//! The thread that writes.
+
+use std::sync::PoisonError;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::auditor::{Phase, Shared, State};
+use super::chain::Chains;
+use super::event::{AuditEvent, Outcome};
+use super::lanes::{Lane, Pending};
+use super::sink::AuditBatch;
+
+/// Writes round after round until the log is closed or abandoned.
+pub(super) fn run(shared: &Shared, mut chains: Chains) {
+    // Also when a sink panics: nobody waits for, or gets a place with, a thread that is gone.
+    let _obituary = Obituary(shared);
+    while let Some(round) = next_round(shared) {
+        if !write(shared, &mut chains, round) {
+            return;
+        }
+    }
+    let event = AuditEvent::new("audit.close", Outcome::Lifecycle, shared.clock.now());
+    if write(shared, &mut chains, vec![Pending { lane: Lane::Operators, event, count: 1, written: None }]) {
+        shared.lock().phase = Phase::Closed;
+    }
+}
+
+/// Waits for something to write. `None` when the log is closing and there will be nothing any more.
+fn next_round(shared: &Shared) -> Option<Vec<Pending>> {
+    let mut state = shared.lock();
+    loop {
+        if let Phase::Closing { until } = state.phase {
+            state.lanes.make_due();
+            if Instant::now() >= until || !state.lanes.has_holders() {
+                state.phase = Phase::Draining;
+            }
+        }
+        let now = shared.clock.monotonic();
+        state.lanes.expire(now);
+        // Here nothing is in the writer's hands: what is not in the lanes is durable.
+        state.answer_flushes();
+        let round = state.lanes.take_round();
+        if !round.is_empty() {
+            return Some(round);
+        }
+        state = match (state.phase, state.lanes.next_end()) {
+            (Phase::Draining, _) => return None,
+            (Phase::Closing { .. }, _) => {
+                shared.wake.wait_timeout(state, HOLDERS_TICK).unwrap_or_else(PoisonError::into_inner).0
+            }
+            (_, Some(end)) => {
+                let pause = end.saturating_sub(now).clamp(SHORTEST_TICK, LONGEST_TICK);
+                shared.wake.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner).0
+            }
+            (_, None) => shared.wake.wait(state).unwrap_or_else(PoisonError::into_inner),
+        };
+    }
+}
+
+/// Writes one round, however often it takes: the next would not link to anything else. `false` when nobody is left who
+/// could still want it and the sink does not take it.
+fn write(shared: &Shared, chains: &mut Chains, round: Vec<Pending>) -> bool {
+    let mut records = Vec::with_capacity(round.len());
+    let mut waiting = Vec::new();
+    for Pending { lane, event, count, written } in round {
+        records.push(chains.append(lane, event, count));
+        waiting.extend(written);
+    }
+    let mut pause = FIRST_PAUSE;
+    while shared.sink.append(&AuditBatch::new(&records)).is_err() {
+        let abandoned = shared.lock().abandoned;
+        if abandoned.is_some_and(|since| since.elapsed() > shared.settings.patience) {
+            return false;
+        }
+        thread::sleep(pause);
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+    for written in waiting {
+        // Whoever waited may have given up; the record is written all the same.
+        let _ = written.send(());
+    }
+    true
+}
+
+impl State {
+    fn answer_flushes(&mut self) {
+        if self.flushes.is_empty() {
+            return;
+        }
+        let oldest = self.lanes.oldest().unwrap_or(u64::MAX);
+        for (_, written) in self.flushes.extract_if(.., |(stamp, _)| *stamp < oldest) {
+            // Whoever waited may have given up.
+            let _ = written.send(());
+        }
+    }
+}
+
+/// Tells everybody who waits how it ended.
+struct Obituary<'a>(&'a Shared);
+
+impl Drop for Obituary<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        let closers = std::mem::take(&mut state.closers);
+        let flushes = std::mem::take(&mut state.flushes);
+        if state.phase == Phase::Closed {
+            for written in closers.into_iter().chain(flushes.into_iter().map(|(_, written)| written)) {
+                let _ = written.send(());
+            }
+        } else {
+            state.phase = Phase::Dead;
+            // Dropping what is queued tells those who wait for it.
+            state.lanes.close();
+            while !state.lanes.take_round().is_empty() {}
+        }
+    }
+}
+
+/// How long to wait before a failed batch is tried again, at first and at most.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// How long to sleep while windows are open. The longest bounds how late a count is when the realm's clock is not the
+/// machine's.
+const SHORTEST_TICK: Duration = Duration::from_millis(1);
+const LONGEST_TICK: Duration = Duration::from_millis(200);
+
+/// How often to look, while closing, whether the last place was settled: one that is dropped wakes nobody.
+const HOLDERS_TICK: Duration = Duration::from_millis(5);

@@ -1,0 +1,207 @@
+//! The contract of erasure: what every store must be able to do so that a tenant can be shown to be gone.
+//!
+//! ```text
+//! Requested -> Fenced -> Drained -> Erased -> Verified
+//! ```
+//!
+//! The run that walks these steps, the drain and the signed certificate belong to the life cycle and are not here yet;
+//! stores implement their side today, and [`Realm::erase_store`] lets an operator call one of them.
+
+use std::fmt;
+use std::time::{Duration, SystemTime};
+
+use async_trait::async_trait;
+
+use crate::audit::{AuditEvent, Lane, Outcome};
+use crate::denial::Denial;
+use crate::directory::{Lookup, Standing};
+use crate::fence;
+use crate::gate::Gate;
+use crate::grant::CrossTenantGrant;
+use crate::id::{Life, StoreName};
+use crate::realm::{Realm, RealmTag};
+use crate::redacted::{BoxError, Redacted};
+
+/// A store that can let go of a life.
+#[async_trait]
+pub trait Eraser: Send + Sync {
+    /// The store.
+    fn store(&self) -> StoreName;
+
+    /// Deletes everything of the life. Idempotent and resumable; dropped, it may be called again.
+    ///
+    /// # Errors
+    /// [`EraseError`]; a retry goes on where it stopped.
+    async fn erase(&self, scope: ErasureScope<'_>) -> Result<(), EraseError>;
+
+    /// Looks for what is left and says honestly what it found out.
+    ///
+    /// # Errors
+    /// [`EraseError`] when the store can't be looked at; counts as [`StoreVerdict::Failed`].
+    async fn verify(&self, scope: ErasureScope<'_>) -> Result<StoreVerdict, EraseError>;
+}
+
+/// Which life is to go. Built by this crate only, after the fence has stopped it.
+#[derive(Clone, Copy, Debug)]
+pub struct ErasureScope<'a> {
+    realm: RealmTag,
+    life: Life,
+    borrowed: std::marker::PhantomData<&'a ()>,
+}
+
+impl ErasureScope<'_> {
+    /// The realm.
+    #[must_use]
+    pub const fn realm(&self) -> RealmTag {
+        self.realm
+    }
+
+    /// The life.
+    #[must_use]
+    pub const fn life(&self) -> Life {
+        self.life
+    }
+}
+
+/// How far an erasure has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum ErasureStep {
+    /// Asked for.
+    Requested,
+    /// No new context, ticket or call: every answer about the life is older than the erasure.
+    Fenced,
+    /// Nothing is in flight any more.
+    Drained,
+    /// Every store was asked to delete.
+    Erased,
+    /// Every store was looked at.
+    Verified,
+}
+
+/// What a store can say about what is left, from best to worst.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StoreVerdict {
+    /// Nothing was found, logically and physically.
+    Verified,
+    /// The key is destroyed; sealed bytes may be left in backups until then.
+    KeyDestroyed {
+        /// When the last backup that holds the wrap is gone.
+        backup_horizon: Option<SystemTime>,
+    },
+    /// Not reachable any more, but the bytes are still there.
+    LogicalOnly,
+    /// Kept on purpose.
+    RetainedByPolicy {
+        /// Why.
+        why: String,
+    },
+    /// The store can't show it.
+    Unverifiable {
+        /// Why.
+        why: String,
+    },
+    /// It did not work.
+    Failed,
+}
+
+/// A store failed to erase or to look.
+#[derive(Debug, thiserror::Error)]
+#[error("the store could not erase")]
+pub struct EraseError(#[source] Redacted<BoxError>);
+
+impl EraseError {
+    /// Wraps a driver's error.
+    pub fn new(error: impl Into<BoxError>) -> Self {
+        Self(Redacted::new(error.into()))
+    }
+}
+
+impl Realm {
+    /// Lets one store erase a life that the directory says is erased, and look.
+    ///
+    /// # Cross-tenant access
+    /// Destroys a tenant's data. Needs a grant that reaches the life; the record is durable before anything is deleted.
+    ///
+    /// # Errors
+    /// [`Denial::NotVisible`] when the directory does not say that the life is erased: fence first. As
+    /// [`CrossTenantGrant::exercise`] otherwise. Dropped: call it again.
+    pub async fn erase_store(
+        &self,
+        grant: &CrossTenantGrant,
+        life: Life,
+        eraser: &dyn Eraser,
+    ) -> Result<StoreVerdict, Denial> {
+        let shared = self.shared();
+        grant.exercise(&Gate::new(self, eraser.store()), Some(life), "erase").await?;
+        let lookup = Lookup::life(life);
+        let record = fence::find(&*shared.directory, shared.settings.patience, lookup).await?;
+        if record.is_some_and(|record| record.standing() != Standing::Erased) {
+            return Err(Denial::NotVisible);
+        }
+        let scope = ErasureScope { realm: shared.tag, life, borrowed: std::marker::PhantomData };
+        let verdict = match eraser.erase(scope).await {
+            Ok(()) => eraser.verify(scope).await.unwrap_or(StoreVerdict::Failed),
+            Err(_) => StoreVerdict::Failed,
+        };
+        let outcome = if verdict == StoreVerdict::Failed { Outcome::Failed } else { Outcome::Done };
+        let event = AuditEvent {
+            life: Some(life),
+            store: Some(eraser.store()),
+            actor: Some(grant.operator().clone()),
+            ..AuditEvent::new("erase", outcome, shared.clock.now())
+        };
+        shared.auditor.durable(Lane::Operators, event).await?;
+        Ok(verdict)
+    }
+
+    /// Destroys the keys of an erased life: whatever sealed bytes are left anywhere can't be opened any more.
+    ///
+    /// # Cross-tenant access
+    /// As [`erase_store`](Self::erase_store).
+    ///
+    /// # Errors
+    /// As [`erase_store`](Self::erase_store), and [`Denial::KeyUnavailable`].
+    pub async fn destroy_keys(&self, grant: &CrossTenantGrant, life: Life) -> Result<StoreVerdict, Denial> {
+        self.erase_store(grant, life, &KeyEraser { realm: self }).await
+    }
+}
+
+struct KeyEraser<'r> {
+    realm: &'r Realm,
+}
+
+#[async_trait]
+impl Eraser for KeyEraser<'_> {
+    fn store(&self) -> StoreName {
+        StoreName::new("keys")
+    }
+
+    async fn erase(&self, scope: ErasureScope<'_>) -> Result<(), EraseError> {
+        self.realm.shared().keyring.destroy(scope.life).await.map(drop).map_err(EraseError::new)
+    }
+
+    async fn verify(&self, scope: ErasureScope<'_>) -> Result<StoreVerdict, EraseError> {
+        match self.realm.shared().keyring.life(scope.life).await {
+            Err(Denial::KeyDestroyed) => Ok(StoreVerdict::KeyDestroyed { backup_horizon: None }),
+            Err(_) => Ok(StoreVerdict::Unverifiable { why: "the key store did not answer".to_owned() }),
+            Ok(_) => Ok(StoreVerdict::Failed),
+        }
+    }
+}
+
+/// The longest a life can still be acted for after the directory says it is erased: the fence's age.
+impl Realm {
+    /// How long to wait after an erasure was entered in the directory until no context of the life can start anything.
+    #[must_use]
+    pub fn fence_horizon(&self) -> Duration {
+        self.shared().settings.fence_age
+    }
+}
+
+impl fmt::Debug for KeyEraser<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeyEraser")
+    }
+}

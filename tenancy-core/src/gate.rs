@@ -1,0 +1,237 @@
+//! The one mechanism behind every scoped client: a gate per store, a pass per context, an entry per call.
+//!
+//! A client crate holds a [`Gate`]. Its `scoped(&ctx)` asks the gate for a [`Pass`]; every data method of the scoped
+//! handle begins with [`Pass::enter`] and works with the [`Entered`] that comes back. The scope tokens that back ends
+//! are called with are built from an `Entered`, so a method that forgot to enter has nothing to call its back end with.
+
+use std::sync::Arc;
+
+use crate::audit::{Lane, Outcome, Slot};
+use crate::context::TenantContext;
+use crate::corpus::{CorpusScope, CorpusVersion, WriteId};
+use crate::denial::Denial;
+use crate::id::{Life, Region, StoreName};
+use crate::realm::{Realm, RealmShared, RealmTag};
+
+/// Guards one store of one realm in one region.
+#[derive(Clone, Debug)]
+pub struct Gate {
+    realm: Arc<RealmShared>,
+    store: StoreName,
+    region: Region,
+}
+
+impl Gate {
+    /// A gate for a store in the realm's own region.
+    #[must_use]
+    pub fn new(realm: &Realm, store: StoreName) -> Self {
+        let realm = Arc::clone(realm.shared());
+        let region = realm.settings.region.clone();
+        Self { realm, store, region }
+    }
+
+    /// The same gate for a store in another region.
+    #[must_use]
+    pub fn in_region(mut self, region: Region) -> Self {
+        self.region = region;
+        self
+    }
+
+    /// The store.
+    #[must_use]
+    pub const fn store(&self) -> StoreName {
+        self.store
+    }
+
+    pub(crate) fn realm_tag(&self) -> RealmTag {
+        self.realm.tag
+    }
+
+    /// Lets a context through to this store.
+    ///
+    /// # Errors
+    /// [`Denial::ForeignRealm`], [`Denial::WrongRegion`], or as [`TenantContext::ensure`]; all recorded. A foreign
+    /// context's denial is recorded in this realm's anonymous chain: its own realm is none of ours.
+    pub fn scoped(&self, context: &TenantContext) -> Result<Pass, Denial> {
+        if context.realm_tag() != self.realm.tag {
+            return Err(self.realm.deny_anonymous("scoped", Some(self.store), Denial::ForeignRealm));
+        }
+        let home = context.record().placement().region.as_ref().unwrap_or(&self.realm.settings.region);
+        let pass = Pass { context: context.clone(), store: self.store };
+        if *home != self.region {
+            return Err(pass.refuse("scoped", Denial::WrongRegion));
+        }
+        context.ensure().map_err(|denial| pass.refuse("scoped", denial))?;
+        Ok(pass)
+    }
+}
+
+/// A context that was let through to one store. Made by [`Gate::scoped`] only.
+#[derive(Clone, Debug)]
+pub struct Pass {
+    context: TenantContext,
+    store: StoreName,
+}
+
+impl Pass {
+    /// The context.
+    #[must_use]
+    pub const fn context(&self) -> &TenantContext {
+        &self.context
+    }
+
+    /// Begins one call: reserves the place of its record, then checks the deadline and the tenant's standing, then
+    /// notes the request's first access to the store.
+    ///
+    /// Dropped before it answers, or the answer dropped without [`Entered::done`] or another end, it leaves a
+    /// `cancelled` record, so a check that had begun is never without a trace.
+    ///
+    /// # Errors
+    /// As [`TenantContext::ensure`], [`Denial::DirectoryUnavailable`], and [`Denial::AuditUnavailable`] when the record
+    /// has no place. All but the last recorded.
+    pub async fn enter(&self, action: &'static str) -> Result<Entered<'_>, Denial> {
+        let lane = Lane::Life(self.context.life());
+        let slot = self.context.inner().realm.auditor.reserve(lane).await?;
+        let entered = Entered { pass: self, action, slot: Some(slot) };
+        if let Err(denial) = self.context.ensure_fresh().await {
+            return Err(entered.deny(denial));
+        }
+        if self.context.first_access(self.store) {
+            self.context.record_event(self.context.event(action, Outcome::Accessed, Some(self.store), None));
+        }
+        Ok(entered)
+    }
+
+    /// Records a denial that was found outside a call, and gives it back.
+    #[must_use]
+    pub fn refuse(&self, action: &'static str, denial: Denial) -> Denial {
+        self.context.record_event(self.context.event(action, Outcome::Denied, Some(self.store), Some(denial)));
+        denial
+    }
+}
+
+/// One call in progress. Not `Clone`; ends with one of its methods, or as `cancelled` when dropped.
+#[derive(Debug)]
+#[must_use = "an entry that is dropped is recorded as cancelled"]
+pub struct Entered<'a> {
+    pass: &'a Pass,
+    action: &'static str,
+    slot: Option<Slot>,
+}
+
+impl<'a> Entered<'a> {
+    /// The context.
+    #[must_use]
+    pub const fn context(&self) -> &'a TenantContext {
+        &self.pass.context
+    }
+
+    /// Checks again by what is known at hand: before each batch of a stream and before a commit.
+    ///
+    /// # Errors
+    /// As [`TenantContext::ensure`].
+    pub fn check(&self) -> Result<(), Denial> {
+        self.context().ensure()
+    }
+
+    /// Compares the life that a store's answer carries. Anything but this context's own means that the store ignored
+    /// its filter.
+    ///
+    /// # Errors
+    /// [`Denial::StoreBreach`]; end the call with [`deny`](Self::deny).
+    pub fn check_answer(&self, life: Option<Life>) -> Result<(), Denial> {
+        if life == Some(self.context().life()) { Ok(()) } else { Err(Denial::StoreBreach) }
+    }
+
+    /// Ends the call: a read that went through. The access was recorded at the request's first.
+    pub fn done(mut self) {
+        if let Some(slot) = self.slot.take() {
+            slot.waive();
+        }
+    }
+
+    /// Ends the call: data was changed.
+    pub fn changed(self) {
+        self.end(Outcome::Changed, None);
+    }
+
+    /// Ends the call: something singly recorded went through, a tool call say.
+    pub fn performed(self) {
+        self.end(Outcome::Done, None);
+    }
+
+    /// Ends the call: it failed without being refused.
+    pub fn failed(self) {
+        self.end(Outcome::Failed, None);
+    }
+
+    /// Ends the call with a denial, recorded in the place that was reserved, and gives it back.
+    #[must_use]
+    pub fn deny(self, denial: Denial) -> Denial {
+        self.end(Outcome::Denied, Some(denial));
+        denial
+    }
+
+    /// The version of the tenant's documents, for a key that must change when they do. `None` while a write is under
+    /// way: bypass the cache then.
+    ///
+    /// # Errors
+    /// [`Denial::DirectoryUnavailable`] when the versions can't be read: bypass the cache then too.
+    pub async fn corpus_version(&self) -> Result<Option<CorpusVersion>, Denial> {
+        let realm = &self.context().inner().realm;
+        realm.versions.current(CorpusScope::new(realm.tag, self.context().life())).await.map_err(|e| e.into_denial())
+    }
+
+    /// Announces a write to the tenant's documents. From here until [`CorpusWrite::settle`] caches are bypassed, so
+    /// nothing read before the write can be kept under the version that comes after it.
+    ///
+    /// # Errors
+    /// [`Denial::DirectoryUnavailable`]: do not write.
+    pub async fn begin_corpus_write(&self) -> Result<CorpusWrite, Denial> {
+        let context = self.context().clone();
+        let realm = &context.inner().realm;
+        let write = WriteId::random();
+        let scope = CorpusScope::new(realm.tag, context.life());
+        realm.versions.begin(scope, write).await.map_err(|e| e.into_denial())?;
+        Ok(CorpusWrite { context, write })
+    }
+
+    fn end(mut self, outcome: Outcome, denial: Option<Denial>) {
+        if let Some(slot) = self.slot.take() {
+            slot.settle(self.event(outcome, denial));
+        }
+    }
+
+    fn event(&self, outcome: Outcome, denial: Option<Denial>) -> crate::audit::AuditEvent {
+        self.pass.context.event(self.action, outcome, Some(self.pass.store), denial)
+    }
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        if let Some(slot) = self.slot.take() {
+            slot.settle(self.event(Outcome::Cancelled, None));
+        }
+    }
+}
+
+/// A write to a tenant's documents that has begun. Dropped without being settled, caches of the tenant stay bypassed
+/// until the write's lease runs out.
+#[derive(Debug)]
+#[must_use = "caches are bypassed until the write is settled"]
+pub struct CorpusWrite {
+    context: TenantContext,
+    write: WriteId,
+}
+
+impl CorpusWrite {
+    /// The write is over, well or not: the documents have a new version from here on.
+    ///
+    /// # Errors
+    /// [`Denial::DirectoryUnavailable`]; caches stay bypassed until the write's lease runs out.
+    pub async fn settle(self) -> Result<(), Denial> {
+        let realm = &self.context.inner().realm;
+        let scope = CorpusScope::new(realm.tag, self.context.life());
+        realm.versions.settle(scope, self.write).await.map(drop).map_err(|e| e.into_denial())
+    }
+}

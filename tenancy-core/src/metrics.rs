@@ -1,0 +1,34 @@
+//! Counts, for whatever system collects them. No label names a customer.
+
+use std::fmt;
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Metric {
+    /// A denial, by its rule.
+    Denied {
+        /// The stable rule.
+        rule: &'static str,
+    },
+}
+
+/// Takes counts. Called on request paths: must not block.
+pub trait Recorder: Send + Sync + 'static {
+    /// Counts one.
+    fn count(&self, metric: Metric);
+}
+
+/// Counts nothing.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct NoMetrics;
+
+impl Recorder for NoMetrics {
+    fn count(&self, _: Metric) {}
+}
+
+impl fmt::Debug for NoMetrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("NoMetrics")
+    }
+}

@@ -1,0 +1,49 @@
+//! Tenants with real keys, and throwaway servers, for tests.
+//!
+//! There is no back door: [`TestTenants`] owns a real [`Realm`] with a real issuer, whose tokens are signed with keys
+//! made for the test and verified like any other.
+//!
+//! # How do I obtain a `TenantContext`?
+//!
+//! ```
+//! # async fn run() {
+//! let tenants = tenancy_testkit::TestTenants::new().await;
+//! let acme = tenants.context("acme").await;
+//! let globex = tenants.context("globex").await;
+//! assert_ne!(acme.life(), globex.life());
+//! assert!(acme.scope("a secret").open(&globex).is_err());
+//! # }
+//! # tokio::runtime::Runtime::new().unwrap().block_on(run());
+//! ```
+//!
+//! # What it guarantees
+//!
+//! Everything that a production realm does, with short queues and a log in memory.
+//!
+//! # What it does not
+//!
+//! It panics where a test can't go on: use it as a dev-dependency only.
+//!
+//! # Features
+//!
+//! `pg`: a throwaway Postgres. `stack`: every store of a [`TestTenants`].
+//!
+//! # MSRV
+//!
+//! Rust 1.95.
+#![expect(clippy::expect_used, clippy::unwrap_used, reason = "a test that can't be set up must stop")]
+
+mod cancel;
+mod clock;
+mod faulty;
+mod issuer;
+mod tenants;
+
+// The public interface is:
+pub use cancel::{drop_at_every_poll, poll_times};
+pub use clock::ManualClock;
+pub use faulty::{Fault, FaultyDirectory};
+pub use issuer::TestIssuer;
+pub use tenants::{TestTenants, TestTenantsBuilder};
+#[doc(no_inline)]
+pub use tenancy_core::Realm;
