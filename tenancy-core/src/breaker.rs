@@ -38,10 +38,16 @@ impl Default for BreakerSettings {
 
 #[derive(Clone, Copy)]
 enum State {
-    Closed { failures: u32 },
-    Open { until: Duration },
+    Closed {
+        failures: u32,
+    },
+    Open {
+        until: Duration,
+    },
     /// One call is trying.
-    HalfOpen { until: Duration },
+    HalfOpen {
+        until: Duration,
+    },
 }
 
 /// Leave to call a target once. Dropped without a verdict it counts as neither.

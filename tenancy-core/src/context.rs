@@ -7,14 +7,15 @@ use std::time::{Duration, SystemTime};
 use smallvec::SmallVec;
 use zeroize::Zeroizing;
 
-use crate::audit::{AuditEvent, Lane, Outcome};
-use crate::denial::Denial;
+use crate::audit::{AuditEvent, AuditRecord, Lane, Outcome};
+use crate::denial::{Denial, SealFault};
 use crate::directory::TenantRecord;
 use crate::encode::Fields;
 use crate::fence::FenceSlot;
 use crate::id::{Life, RequestId, StoreName, SubjectId, TenantId};
 use crate::keys::LifeKeys;
-use crate::permission::{Authorized, Permission, PermissionSet};
+use crate::metrics::Metric;
+use crate::permission::{Authorized, Permission, PermissionSet, ReadAudit};
 use crate::purpose::{Cursor, DataPurpose, Digest, SealPurpose};
 use crate::realm::{RealmShared, RealmTag};
 use crate::scoped::Scoped;
@@ -76,7 +77,6 @@ impl TenantContext {
     }
 
     /// The directory's record as it was when the context was made.
-    #[must_use]
     pub fn record(&self) -> &TenantRecord {
         &self.inner.record
     }
@@ -115,6 +115,12 @@ impl TenantContext {
     #[must_use]
     pub fn remaining(&self) -> Duration {
         self.inner.deadline.saturating_sub(self.inner.realm.clock.monotonic())
+    }
+
+    /// The realm's wall time: what the expiry of a sealed value is compared with.
+    #[must_use]
+    pub fn now(&self) -> SystemTime {
+        self.inner.realm.clock.now()
     }
 
     /// Whether the context may be used now, by what is known at hand: its deadline and the last answer about the
@@ -226,17 +232,20 @@ impl TenantContext {
     pub fn open_cursor(&self, listing: &Fields, cursor: &str) -> Result<Zeroizing<Vec<u8>>, Denial> {
         let sealed = data_encoding::BASE64URL_NOPAD
             .decode(cursor.as_bytes())
-            .map_err(|_| self.deny("cursor.open", crate::denial::SealFault::Malformed.into()))?;
+            .map_err(|_| self.deny("cursor.open", SealFault::Malformed.into()))?;
         self.open::<Cursor>(1, &self.cursor_place(listing), &sealed)
     }
 
-    /// The tenant's own audit records, oldest first.
+    /// The tenant's own audit records, oldest first. Read on a thread that may block; dropped, nothing is left behind.
     ///
     /// # Errors
+    /// [`Denial::ForeignRealm`] or [`Denial::WrongLife`] for somebody else's proof, recorded;
     /// [`Denial::AuditUnavailable`] when the log can't be read.
-    pub fn audit(&self, proof: &Authorized<crate::permission::ReadAudit>) -> Result<Vec<crate::AuditRecord>, Denial> {
+    pub async fn audit(&self, proof: &Authorized<ReadAudit>) -> Result<Vec<AuditRecord>, Denial> {
         self.compare("audit.read", proof.context().realm_tag(), proof.context().life())?;
-        self.inner.realm.auditor.list(self.life())
+        let (auditor, life) = (self.inner.realm.auditor.clone(), self.life());
+        let listing = tokio::task::spawn_blocking(move || auditor.list(life)).await;
+        listing.unwrap_or(Err(Denial::AuditUnavailable))
     }
 
     fn cursor_place(&self, listing: &Fields) -> Fields {
@@ -270,6 +279,7 @@ impl TenantContext {
         denial
     }
 
+    /// What is about to be recorded of this context. A denial is counted here, so that every way of recording counts.
     pub(crate) fn event(
         &self,
         action: &'static str,
@@ -277,6 +287,9 @@ impl TenantContext {
         store: Option<StoreName>,
         denial: Option<Denial>,
     ) -> AuditEvent {
+        if let Some(denial) = denial {
+            self.inner.realm.recorder.count(Metric::Denied { rule: denial.rule() });
+        }
         AuditEvent {
             life: Some(self.life()),
             actor: Some(self.actor().clone()),

@@ -154,12 +154,7 @@ impl Fence {
 
 impl FenceSlot {
     fn new(life: Life, answer: Answer) -> Self {
-        Self {
-            life,
-            answer: Mutex::new(answer),
-            hints: AtomicU64::new(0),
-            refreshing: tokio::sync::Mutex::new(()),
-        }
+        Self { life, answer: Mutex::new(answer), hints: AtomicU64::new(0), refreshing: tokio::sync::Mutex::new(()) }
     }
 
     /// Takes an answer unless a later question was answered already.

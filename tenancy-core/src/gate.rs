@@ -43,6 +43,12 @@ impl Gate {
         self.store
     }
 
+    /// Records a denial of nobody's in the anonymous chain, and gives it back: for work that no tenant asked for.
+    #[must_use]
+    pub fn refuse(&self, action: &'static str, denial: Denial) -> Denial {
+        self.realm.deny_anonymous(action, Some(self.store), denial)
+    }
+
     pub(crate) fn realm_tag(&self) -> RealmTag {
         self.realm.tag
     }
@@ -53,14 +59,21 @@ impl Gate {
     /// [`Denial::ForeignRealm`], [`Denial::WrongRegion`], or as [`TenantContext::ensure`]; all recorded. A foreign
     /// context's denial is recorded in this realm's anonymous chain: its own realm is none of ours.
     pub fn scoped(&self, context: &TenantContext) -> Result<Pass, Denial> {
+        let pass = self.everywhere(context)?;
+        let home = context.record().placement().region.as_ref().unwrap_or(&self.realm.settings.region);
+        if *home == self.region { Ok(pass) } else { Err(pass.refuse("scoped", Denial::WrongRegion)) }
+    }
+
+    /// Lets a context through to a collection of stores in any region, each of which has a gate of its own that
+    /// compares regions.
+    ///
+    /// # Errors
+    /// As [`scoped`](Self::scoped), without [`Denial::WrongRegion`].
+    pub fn everywhere(&self, context: &TenantContext) -> Result<Pass, Denial> {
         if context.realm_tag() != self.realm.tag {
             return Err(self.realm.deny_anonymous("scoped", Some(self.store), Denial::ForeignRealm));
         }
-        let home = context.record().placement().region.as_ref().unwrap_or(&self.realm.settings.region);
         let pass = Pass { context: context.clone(), store: self.store };
-        if *home != self.region {
-            return Err(pass.refuse("scoped", Denial::WrongRegion));
-        }
         context.ensure().map_err(|denial| pass.refuse("scoped", denial))?;
         Ok(pass)
     }
@@ -100,6 +113,12 @@ impl Pass {
             self.context.record_event(self.context.event(action, Outcome::Accessed, Some(self.store), None));
         }
         Ok(entered)
+    }
+
+    /// Records that the store serves this context with an exception, and the reason its configuration gives for it.
+    pub fn note(&self, action: &'static str, reason: String) {
+        let event = self.context.event(action, Outcome::Done, Some(self.store), None);
+        self.context.record_event(crate::audit::AuditEvent { reason: Some(reason), ..event });
     }
 
     /// Records a denial that was found outside a call, and gives it back.
@@ -163,6 +182,13 @@ impl<'a> Entered<'a> {
     /// Ends the call: it failed without being refused.
     pub fn failed(self) {
         self.end(Outcome::Failed, None);
+    }
+
+    /// As [`failed`](Self::failed), with a fixed word for what went wrong in the place of the rule: `tool.timed_out`.
+    pub fn failed_as(mut self, what: &'static str) {
+        if let Some(slot) = self.slot.take() {
+            slot.settle(crate::audit::AuditEvent { rule: Some(what), ..self.event(Outcome::Failed, None) });
+        }
     }
 
     /// Ends the call with a denial, recorded in the place that was reserved, and gives it back.

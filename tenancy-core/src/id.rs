@@ -285,8 +285,30 @@ const MAX_LABEL_BYTES: usize = 63;
 
 /// Words that fall out of unset variables, wildcards and default branches.
 const RESERVED: &[&str] = &[
-    "null", "nil", "none", "undefined", "unknown", "default", "empty", "any", "all", "every", "global", "public",
-    "shared", "anonymous", "system", "root", "admin", "operator", "tenant", "true", "false", "nan", "self", "me",
+    "null",
+    "nil",
+    "none",
+    "undefined",
+    "unknown",
+    "default",
+    "empty",
+    "any",
+    "all",
+    "every",
+    "global",
+    "public",
+    "shared",
+    "anonymous",
+    "system",
+    "root",
+    "admin",
+    "operator",
+    "tenant",
+    "true",
+    "false",
+    "nan",
+    "self",
+    "me",
 ];
 
 #[cfg(test)]

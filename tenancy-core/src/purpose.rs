@@ -112,11 +112,8 @@ pub(crate) enum RealmPurpose {
     ApiKey = 2,
 }
 
-pub(crate) const REALM_LABELS: &[&str] = &[
-    "tenancy 2026-11-29 realm identity v1",
-    "tenancy 2026-11-29 job ticket v1",
-    "tenancy 2026-11-29 api key v1",
-];
+pub(crate) const REALM_LABELS: &[&str] =
+    &["tenancy 2026-11-29 realm identity v1", "tenancy 2026-11-29 job ticket v1", "tenancy 2026-11-29 api key v1"];
 
 mod sealed {
     pub trait Sealed {}

@@ -51,7 +51,10 @@ async fn a_process_that_hears_nothing_stops_by_itself() {
         tenants.clock().advance(Duration::from_millis(100));
         assert_eq!(pass.enter("read").await.unwrap_err(), Denial::FenceStale, "{fault:?}");
         assert_eq!(acme.ensure().unwrap_err(), Denial::FenceStale);
-        assert_eq!(acme.derive::<tenancy_core::purpose::CacheKey>(&tenancy_core::Fields::new()), Err(Denial::FenceStale));
+        assert_eq!(
+            acme.derive::<tenancy_core::purpose::CacheKey>(&tenancy_core::Fields::new()),
+            Err(Denial::FenceStale)
+        );
         assert_eq!(value.open(&acme).unwrap_err(), Denial::FenceStale);
         tenants.faults().set(Fault::None);
         pass.enter("read").await.expect("heard again").done();

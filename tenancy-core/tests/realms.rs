@@ -42,8 +42,8 @@ async fn what_one_realm_made_another_refuses() {
     assert_eq!(opened.unwrap_err().rule(), "ticket.foreign_realm");
 
     let proof = ours.authorize::<tenancy_core::permission::ReadAudit>().unwrap();
-    assert!(ours.audit(&proof).is_ok());
-    assert_eq!(theirs.audit(&proof).unwrap_err(), Denial::ForeignRealm);
+    assert!(ours.audit(&proof).await.is_ok());
+    assert_eq!(theirs.audit(&proof).await.unwrap_err(), Denial::ForeignRealm);
     let manage = theirs.authorize::<tenancy_core::permission::ManageKeys>().unwrap();
     let subject = tenancy_core::SubjectId::parse("bot").unwrap();
     assert_eq!(here.realm().issue_api_key(&manage, subject, &[], None).unwrap_err(), Denial::ForeignRealm);
@@ -81,7 +81,10 @@ async fn what_one_life_made_another_refuses() {
     assert_ne!(derive(&acme), derive(&globex));
     let records = tenants.audit().await;
     let wrong: Vec<_> = records.iter().filter(|r| r.rule() == Some("scope.wrong_life")).collect();
-    assert!(!wrong.is_empty() && wrong.iter().all(|r| r.life() == Some(tenants.life("globex"))), "in the caller's chain");
+    assert!(
+        !wrong.is_empty() && wrong.iter().all(|r| r.life() == Some(tenants.life("globex"))),
+        "in the caller's chain"
+    );
 }
 
 #[tokio::test]
@@ -89,10 +92,8 @@ async fn a_reused_name_is_another_life() {
     let tenants = TestTenants::new().await;
     let old = tenants.context("acme").await;
     let place = Fields::new();
-    let (key, sealed) = (
-        old.derive::<CacheKey>(&place).unwrap(),
-        old.seal::<CacheValue>(1, &place, None, b"old secrets").unwrap(),
-    );
+    let (key, sealed) =
+        (old.derive::<CacheKey>(&place).unwrap(), old.seal::<CacheValue>(1, &place, None, b"old secrets").unwrap());
     tenants.erase("acme");
     let born = std::time::SystemTime::now() - Duration::from_secs(5);
     let id = tenancy_core::TenantId::parse("acme").unwrap();

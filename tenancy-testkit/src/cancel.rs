@@ -28,11 +28,10 @@ pub async fn poll_times<F: Future>(future: F, times: usize) -> Option<F::Output>
 ///
 /// # Panics
 /// When none finishes within a thousand polls.
-pub async fn drop_at_every_poll<T, F, A>(mut make: impl FnMut() -> F, mut after: impl FnMut(usize, Option<T>) -> A) -> usize
-where
-    F: Future<Output = T>,
-    A: Future<Output = ()>,
-{
+pub async fn drop_at_every_poll<T, F: Future<Output = T>>(
+    mut make: impl FnMut() -> F,
+    mut after: impl AsyncFnMut(usize, Option<T>),
+) -> usize {
     for polls in 1..=1000 {
         let output = poll_times(make(), polls).await;
         let finished = output.is_some();

@@ -31,12 +31,14 @@
 //! # MSRV
 //!
 //! Rust 1.95.
-#![expect(clippy::expect_used, clippy::unwrap_used, reason = "a test that can't be set up must stop")]
+#![expect(clippy::expect_used, reason = "a test that can't be set up must stop")]
 
 mod cancel;
 mod clock;
 mod faulty;
 mod issuer;
+#[cfg(feature = "pg")]
+mod postgres;
 mod tenants;
 
 // The public interface is:
@@ -44,6 +46,8 @@ pub use cancel::{drop_at_every_poll, poll_times};
 pub use clock::ManualClock;
 pub use faulty::{Fault, FaultyDirectory};
 pub use issuer::TestIssuer;
-pub use tenants::{TestTenants, TestTenantsBuilder};
+#[cfg(feature = "pg")]
+pub use postgres::{APP, CONTROL, OWNER, PostgresUnavailable, TestDatabase, ThrowawayPostgres};
 #[doc(no_inline)]
 pub use tenancy_core::Realm;
+pub use tenants::{TestTenants, TestTenantsBuilder};

@@ -1,1 +1,71 @@
-//! placeholder
+//! The embedded Qdrant engine as a back end of `tenancy-vector`: a shard directory per life of a tenant.
+//!
+//! # How do I obtain a `TenantContext`?
+//!
+//! From a credential, through the [`Realm`](tenancy_core::Realm), as everywhere.
+//!
+//! # Smallest example
+//!
+//! ```
+//! use tenancy_vector::*;
+//! use tenancy_vector_edge::{EdgeBackend, EdgeOptions};
+//!
+//! # async fn run(realm: &tenancy_core::Realm, ctx: &tenancy_core::TenantContext, root: &std::path::Path)
+//! # -> Result<(), Box<dyn std::error::Error>> {
+//! let backend = EdgeBackend::open(EdgeOptions::new(root))?;
+//! let store = VectorStore::new(realm, backend, Schema::hybrid(3)?);
+//!
+//! let mine = store.scoped(ctx)?;
+//! let id = ExternalId::parse("handbook#1")?;
+//! let terms = SparseVector::new(vec![7, 40], vec![1.0, 2.0])?;
+//! mine.upsert(vec![Point::new(id, vec![0.1, 0.2, 0.3], terms.clone(), serde_json::Map::new())?]).await?;
+//! let hits = mine.query(&VectorQuery::hybrid(vec![0.1, 0.2, 0.2], terms)?.limit(5)?).await?;
+//! # assert_eq!(hits.len(), 1);
+//! # Ok(())
+//! # }
+//! # tokio::runtime::Runtime::new().unwrap().block_on(async {
+//! #     let tenants = tenancy_testkit::TestTenants::new().await;
+//! #     let root = tempfile::tempdir().unwrap();
+//! #     run(tenants.realm(), &tenants.context("acme").await, root.path()).await.unwrap();
+//! # });
+//! ```
+//!
+//! # What it guarantees
+//!
+//! - Points, indexes and term statistics of two lives share no file. The condition on the life is set on every request
+//!   to the engine all the same.
+//! - A write is durable when it returns: the shard is flushed before. The engine's own log is not replayed when a
+//!   shard is loaded (0.7.2), so nothing less would do. A crash in the middle of a write may leave any part of it.
+//! - Dropping a partition waits for the calls in it, deletes its directory, and refuses whatever comes later. A process
+//!   that crashes while it makes or drops a shard leaves a directory that counts as absent.
+//! - At most [`max_open_shards`](EdgeOptions::max_open_shards) shards are open. One is opened once, however many ask.
+//! - One process has the root directory; a second one is refused.
+//!
+//! # What it does not
+//!
+//! - Searches are exact scans: no graph index is built. That suits some ten thousands of points a tenant.
+//! - Deleted points stop being found at once, but their bytes and their part in the tenant's own term statistics stay
+//!   in the shard's files. Only dropping the partition takes them away.
+//! - Files are not encrypted.
+//!
+//! # Features
+//!
+//! None. The crate is a member of its own because the engine switches on `serde_json/preserve_order`,
+//! `parking_lot/deadlock_detection` and `tokio/full` for whatever builds with it.
+//!
+//! # MSRV
+//!
+//! Rust 1.95.
+
+mod backend;
+mod engine;
+mod files;
+mod lower;
+mod options;
+mod permits;
+mod shard;
+mod shards;
+
+// The public interface is:
+pub use backend::EdgeBackend;
+pub use options::{EdgeError, EdgeOptions};

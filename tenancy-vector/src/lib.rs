@@ -1,1 +1,98 @@
-//! placeholder
+//! Vector search that cannot leave its tenant.
+//!
+//! A search engine returns whatever its filter lets through, and a forgotten filter lets everything through. Here a
+//! [`VectorStore`] has no method that reads or writes a point; the handle that [`VectorStore::scoped`] gives has no way
+//! to name a tenant. The engine is asked with the tenant as a condition, and what it answers is checked point by point.
+//!
+//! # How do I obtain a `TenantContext`?
+//!
+//! From a credential, through the [`Realm`](tenancy_core::Realm): `realm.authenticate(&Credential::bearer(token))`, or
+//! the web layer, or a job ticket in a worker.
+//!
+//! # Smallest example
+//!
+//! ```
+//! use tenancy_vector::*;
+//! # use tenancy_vector::conformance::ReferenceBackend as Backend;
+//!
+//! # async fn run(realm: &tenancy_core::Realm, ctx: &tenancy_core::TenantContext)
+//! # -> Result<(), Box<dyn std::error::Error>> {
+//! let store = VectorStore::new(realm, Backend::new(), Schema::hybrid(3)?);
+//!
+//! let mine: TenantVectors = store.scoped(ctx)?;
+//! let id = ExternalId::parse("handbook#1")?;
+//! let terms = SparseVector::new(vec![7, 40], vec![1.0, 2.0])?;
+//! mine.upsert(vec![Point::new(id.clone(), vec![0.1, 0.2, 0.3], terms.clone(), serde_json::Map::new())?]).await?;
+//!
+//! let hits = mine.query(&VectorQuery::hybrid(vec![0.1, 0.2, 0.2], terms)?.limit(5)?).await?;
+//! assert_eq!(hits[0].id(), &id);
+//! # Ok(())
+//! # }
+//! # tokio::runtime::Runtime::new().unwrap().block_on(async {
+//! #     let tenants = tenancy_testkit::TestTenants::new().await;
+//! #     run(tenants.realm(), &tenants.context("acme").await).await.unwrap();
+//! # });
+//! ```
+//!
+//! Use the embedded engine of `tenancy-vector-edge`, or implement [`VectorBackend`].
+//!
+//! # What it guarantees
+//!
+//! - No call reaches a back end without a [`VectorScope`], which only a checked call can make. An erased or suspended
+//!   tenant's handle stops within the fence's bound.
+//! - A point is found under the external id its own tenant gave it. Another tenant's id and one that never existed are
+//!   the same to results, work and record.
+//! - An answer of another life, without a tag, with a tag that our key did not make, outside the filter, beyond the
+//!   limit or without a score fails the whole call, with a record.
+//! - The caller's filter stands beside the tenant condition, never in its list. An empty list of allowed values finds
+//!   nothing.
+//! - Every write changes the version of the tenant's documents, so caches above do not answer from before it.
+//! - Ties are broken by external id, so the same points give the same hits wherever they are stored.
+//!
+//! # What it does not
+//!
+//! - A count, and how many ids a deletion found, are believed: there is nothing in them to check.
+//! - Scores of a sparse query depend on all of the tenant's points, also those a user inside the tenant may not see.
+//! - How long a call takes is not hidden.
+//! - Vectors and payloads are not encrypted by this crate.
+//!
+//! # Features
+//!
+//! None.
+//!
+//! # MSRV
+//!
+//! Rust 1.95.
+
+mod answers;
+mod backend;
+pub mod conformance;
+mod error;
+mod filter;
+mod fusion;
+mod id;
+mod payload;
+mod point;
+mod query;
+pub mod reserved;
+mod schema;
+mod scope;
+mod store;
+mod tag;
+mod tenant;
+mod vector;
+
+// The public interface is:
+pub use backend::{Arm, QueryRequest, ScoredPayload, TaggedPoint, UpsertRequest, VectorBackend};
+pub use error::{BackendError, VectorError};
+pub use filter::Filter;
+pub use fusion::rank;
+pub use id::{ExternalId, PointKey};
+pub use payload::{FilterValue, PayloadKey};
+pub use point::{Deleted, Found, FoundPoint, Hit, Point};
+pub use query::VectorQuery;
+pub use schema::Schema;
+pub use scope::VectorScope;
+pub use store::VectorStore;
+pub use tenant::TenantVectors;
+pub use vector::SparseVector;

@@ -81,13 +81,12 @@ impl Answerer for Extractive {
 
 /// A plan without a model: a task that names a file reads it, any other searches.
 fn plan(task: &str) -> Step {
-    let file = task.split_whitespace().map(|word| word.trim_matches(['"', '\'', '`', ',', '?'])).find(|word| {
-        word.contains('.') && word.trim_end_matches('.').contains('.') || word.contains('/')
-    });
+    let file = task
+        .split_whitespace()
+        .map(|word| word.trim_matches(['"', '\'', '`', ',', '?']))
+        .find(|word| word.contains('.') && word.trim_end_matches('.').contains('.') || word.contains('/'));
     match file {
-        Some(path) => {
-            Step::Call { name: "read_file".to_owned(), arguments: json!({ "path": path }).to_string() }
-        }
+        Some(path) => Step::Call { name: "read_file".to_owned(), arguments: json!({ "path": path }).to_string() },
         None => Step::Call { name: "search_documents".to_owned(), arguments: json!({ "query": task }).to_string() },
     }
 }
@@ -215,8 +214,7 @@ fn body(request: &ChatRequest) -> Value {
             .iter()
             .map(|tool| {
                 let parameters: Value = serde_json::from_str(&tool.parameters).unwrap_or_else(|_| json!({}));
-                let function =
-                    json!({ "name": tool.name, "description": tool.description, "parameters": parameters });
+                let function = json!({ "name": tool.name, "description": tool.description, "parameters": parameters });
                 json!({ "type": "function", "function": function })
             })
             .collect();

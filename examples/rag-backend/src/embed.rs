@@ -110,9 +110,9 @@ pub fn stem(word: &str) -> &str {
 }
 
 fn fnv1a(bytes: &[u8]) -> u64 {
-    let mixed = bytes.iter().fold(0xcbf2_9ce4_8422_2325u64, |hash, b| {
-        (hash ^ u64::from(*b)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
+    let mixed = bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325u64, |hash, b| (hash ^ u64::from(*b)).wrapping_mul(0x0000_0100_0000_01b3));
     // The low bits of FNV are weak; fold the high ones in.
     mixed ^ (mixed >> 29)
 }

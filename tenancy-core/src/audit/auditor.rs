@@ -65,7 +65,9 @@ pub(super) struct State {
 pub(super) enum Phase {
     Open,
     /// No more places; who holds one may still settle it until then.
-    Closing { until: Instant },
+    Closing {
+        until: Instant,
+    },
     /// Nothing more comes in; what is there is written.
     Draining,
     /// All is written and the thread is gone.
@@ -99,7 +101,7 @@ impl Auditor {
         shared.admit(Lane::Operators, AuditEvent::new("audit.start", Outcome::Lifecycle, now), None);
         let theirs = Arc::clone(&shared);
         let chains = Chains::new(&realm);
-        std::thread::Builder::new().name("tenancy-audit".to_owned()).spawn(move || writer::run(&theirs, chains))?;
+        std::thread::Builder::new().name("tenancy-audit".to_owned()).spawn(move || writer::run(theirs, chains))?;
         Ok(Self { handle: Arc::new(Handle { shared }) })
     }
 
@@ -110,15 +112,15 @@ impl Auditor {
         let place = match Arc::clone(&places).try_acquire_owned() {
             Ok(place) => place,
             Err(TryAcquireError::Closed) => return Err(self.shared().refusal()),
-            Err(TryAcquireError::NoPermits) => self.patiently(async {
-                places.acquire_owned().await.map_err(|_| self.shared().refusal())
-            })
-            .await?,
+            Err(TryAcquireError::NoPermits) => {
+                self.patiently(async { places.acquire_owned().await.map_err(|_| self.shared().refusal()) }).await?
+            }
         };
         Ok(Slot { auditor: self.clone(), lane, place })
     }
 
     /// Holds one place in the lane, if there is one.
+    #[cfg(test)]
     pub(crate) fn try_reserve(&self, lane: Lane) -> Result<Slot, Denial> {
         let place = self.shared().places(lane)?.try_acquire_owned().map_err(|_| self.shared().refusal())?;
         Ok(Slot { auditor: self.clone(), lane, place })
@@ -156,6 +158,8 @@ impl Auditor {
             Phase::Open | Phase::Closing { .. } | Phase::Draining => {
                 let (written, durable) = oneshot::channel();
                 let stamp = state.lanes.make_due();
+                // A sink that hangs must not let those pile up who gave up waiting.
+                state.flushes.retain(|(_, written)| !written.is_closed());
                 state.flushes.push((stamp, written));
                 Ok(Some(durable))
             }
@@ -172,6 +176,7 @@ impl Auditor {
             Phase::Open | Phase::Closing { .. } | Phase::Draining => {
                 state.begin_close(&self.shared().settings);
                 let (written, ended) = oneshot::channel();
+                state.closers.retain(|written| !written.is_closed());
                 state.closers.push(written);
                 Ok(Some(ended))
             }

@@ -6,7 +6,8 @@ use uuid::Uuid;
 
 use super::event::AuditEvent;
 use super::lanes::Lane;
-use super::record::{AuditRecord, Line, Millis};
+use super::line::{Line, Millis};
+use super::record::AuditRecord;
 use crate::id::RealmName;
 use crate::keys::random_bytes;
 

@@ -24,11 +24,11 @@ pub struct AuditEvent {
     pub action: &'static str,
     /// What came of it.
     pub outcome: Outcome,
-    /// The rule of the denial, if it was one.
+    /// The rule of the denial, if it was one; of a failure that has a name, the name.
     pub rule: Option<&'static str>,
     /// The request it belongs to.
     pub request: Option<RequestId>,
-    /// A reason given by a person, for operator acts only.
+    /// A reason given by a person: for operator acts, and for exceptions that a configuration makes.
     pub reason: Option<String>,
     /// Wall time.
     pub at: SystemTime,

@@ -28,8 +28,6 @@ struct Log {
     file: File,
     /// Where the last durable record ends.
     good: u64,
-    /// A try has failed and may have left something behind `good`.
-    dirty: bool,
 }
 
 impl JsonlSink {
@@ -56,7 +54,7 @@ impl JsonlSink {
         file.sync_all()?;
         sync_directory(&path)?;
         let recovered = (good < length).then(|| Recovered::new(length - good));
-        Ok(Self { path, log: Mutex::new(Log { file, good, dirty: false }), recovered })
+        Ok(Self { path, log: Mutex::new(Log { file, good }), recovered })
     }
 }
 
@@ -64,7 +62,7 @@ impl AuditSink for JsonlSink {
     fn append(&self, batch: &AuditBatch<'_>) -> Result<(), AuditError> {
         let mut lines = Vec::new();
         for record in batch.records() {
-            lines.extend_from_slice(record.to_json()?.as_bytes());
+            lines.extend_from_slice(record.to_json().as_bytes());
             lines.push(b'\n');
         }
         self.log.lock().unwrap_or_else(PoisonError::into_inner).append(&lines)
@@ -93,17 +91,16 @@ impl Log {
         if length < self.good {
             return Err(AuditError::Shortened);
         }
-        if self.dirty {
+        if length > self.good {
+            // What a failed try left, or a stranger who minded no lock.
             self.file.set_len(self.good)?;
         }
-        // Until it is known to be whole and on the disk, assume that it is not. A failed sync counts as not written:
-        // the system may have dropped the pages, and a second sync alone would call that a success.
-        self.dirty = true;
+        // A failed sync counts as not written, and what follows is written again: the system may have dropped the pages
+        // then, and would call a second sync alone a success.
         self.file.seek(SeekFrom::Start(self.good))?;
         self.file.write_all(lines)?;
         self.file.sync_data()?;
         self.good += lines.len() as u64;
-        self.dirty = false;
         Ok(())
     }
 }
@@ -290,15 +287,14 @@ mod tests {
         let mut log = fixture();
         let sink = JsonlSink::open(&log.path).unwrap();
         log.append(&sink, &[Lane::Anonymous]);
-        let half = log.record(Lane::Anonymous);
-        {
-            // As a write that stopped half way leaves it.
-            let mut state = sink.log.lock().unwrap();
-            state.dirty = true;
-            state.file.write_all(&half.to_json().unwrap().as_bytes()[..100]).unwrap();
-        }
-        assert!(sink.list(Life::random()).unwrap().is_empty());
-        sink.append(&AuditBatch::new(&[half])).unwrap();
+        let mine = Life::random();
+        let record = log.record(Lane::Life(mine));
+        // A try whose sync failed, and more than this one will write over.
+        let left = format!("{}\n{}", record.to_json(), "x".repeat(1000));
+        sink.log.lock().unwrap().file.write_all(left.as_bytes()).unwrap();
+        assert!(sink.list(mine).unwrap().is_empty());
+        sink.append(&AuditBatch::new(&[record])).unwrap();
+        assert_eq!(sink.list(mine).unwrap().len(), 1);
         let report = verify_log(&log.path).unwrap();
         assert!(report.is_clean() && report.records == 2, "{report:?}");
     }

@@ -12,7 +12,7 @@
 //! # What the chains show
 //! Each record carries the hash of its predecessor twice: of its lane, and of its writer. [`verify_log`] finds a record
 //! that was altered, removed or moved. It can't find that the *newest* records were removed, or that the whole file was
-//! written anew by somebody who can: that takes a [head](VerifyReport::head) kept somewhere else.
+//! written anew: that takes a [head](VerifyReport::head) kept where the log's owner can't write.
 //!
 //! # What is not in it
 //! Content. A record holds names of subjects, fixed words, ids and an operator's reason; no prompt, document or
@@ -24,6 +24,7 @@ mod counting;
 mod event;
 mod jsonl;
 mod lanes;
+mod line;
 mod reader;
 mod record;
 mod settings;

@@ -38,10 +38,11 @@ impl AuditSettings {
         self
     }
 
-    /// How long a caller waits for a place, or for a record to be durable, before it is refused. Default 2 s.
+    /// How long a caller waits for a place, or for a record to be durable, before it is refused. Default 2 s; at most an
+    /// hour.
     #[must_use]
-    pub const fn patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience.min(MAX_PATIENCE);
         self
     }
 }
@@ -53,3 +54,4 @@ impl Default for AuditSettings {
 }
 
 const MAX_CAPACITY: usize = 1 << 20;
+const MAX_PATIENCE: Duration = Duration::from_secs(3600);

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use uuid::Uuid;
 
-use super::record::{AuditRecord, Line};
+use super::record::AuditRecord;
 use super::sink::AuditError;
 
 /// What a check of a log found.
@@ -85,9 +85,13 @@ pub enum BreakKind {
 /// Checks a log that a [`JsonlSink`](super::JsonlSink) wrote: that every line is a record as we write it and matches its
 /// hash, and that numbers and links are whole in every chain, of each lane and of each writer.
 ///
-/// Hashes have no key. Removing the *newest* records, or writing the whole file anew, is found only by comparing the
-/// report's [`head`](VerifyReport::head) with one that was kept where the log's owner can't write. Of a log that is
-/// being written, the last line may be [`Torn`](BreakKind::Torn). Blocks; memory grows with the number of chains.
+/// # What it can't find
+/// Hashes have no key, and starts of the log are not linked to each other. That the *newest* records of a start were
+/// removed, or all of one start, or that the whole file was written anew, is found only by comparing the report's
+/// [`head`](VerifyReport::head) with heads that were kept where the log's owner can't write.
+///
+/// Of a log that is being written, the last line may be [`Torn`](BreakKind::Torn). Blocks; memory grows with the number
+/// of chains.
 ///
 /// # Errors
 /// [`AuditError::Io`] when the file can't be read. What is wrong in it is in the report.
@@ -131,16 +135,12 @@ impl Check {
     /// The worst that is wrong with a record. The check goes on from what the record says of itself, so that one change
     /// is not reported again at every line that follows.
     fn record(&mut self, record: &AuditRecord) -> Option<BreakKind> {
-        let line: &Line = record.line();
+        let line = record.line();
         let writer = (line.writer, line.boot);
         self.report.records += 1;
         self.report.events = self.report.events.saturating_add(line.count);
-        self.report.head = Some(Head {
-            writer: record.writer(),
-            boot: line.boot,
-            sequence: line.global,
-            hash: record.hash(),
-        });
+        self.report.head =
+            Some(Head { writer: record.writer(), boot: line.boot, sequence: line.global, hash: record.hash() });
         let all = self.writers.entry(writer).or_default().follow(line.global, line.global_prev, line.hash);
         let lane = self.lanes.entry((line.lane.clone(), writer)).or_default();
         let own = lane.follow(line.seq, line.prev, line.hash);
@@ -181,7 +181,7 @@ mod tests {
         (0..LINES)
             .map(|n| {
                 let event = AuditEvent::new("query", Outcome::Changed, SystemTime::UNIX_EPOCH);
-                starts[n / 30].append(lanes[n * n % 5 % 4], event, 1 + n as u64 % 2).to_json().unwrap()
+                starts[n / 30].append(lanes[n * n % 5 % 4], event, 1 + n as u64 % 2).to_json()
             })
             .collect()
     }
@@ -220,7 +220,7 @@ mod tests {
             let mut lines = log();
             let mut line = AuditRecord::parse(&lines[at]).unwrap().line().clone();
             line.outcome = Outcome::Accessed;
-            lines[at] = AuditRecord::seal(line).to_json().unwrap();
+            lines[at] = AuditRecord::seal(line).to_json();
             // The last of each start has no next: that is what an outside head is for.
             match at {
                 29 | 49 => assert_ne!(check(&lines[..=at]).head(), check(&log()[..=at]).head()),
@@ -235,7 +235,9 @@ mod tests {
             let mut lines = log();
             lines.remove(at);
             match at {
-                29 | 49 => assert!(first_break(&lines).is_none(), "the newest of a start: a head kept outside shows it"),
+                29 | 49 => {
+                    assert!(first_break(&lines).is_none(), "the newest of a start: a head kept outside shows it")
+                }
                 _ => assert_eq!(first_break(&lines), Some((at, BreakKind::Missing))),
             }
         }

@@ -1,28 +1,41 @@
 //! The thread that writes.
 
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::auditor::{Phase, Shared, State};
 use super::chain::Chains;
 use super::event::{AuditEvent, Outcome};
-use super::lanes::{Lane, Pending};
+use super::lanes::{Lane, Pending, Written};
 use super::sink::AuditBatch;
 
 /// Writes round after round until the log is closed or abandoned.
-pub(super) fn run(shared: &Shared, mut chains: Chains) {
-    // Also when a sink panics: nobody waits for, or gets a place with, a thread that is gone.
+pub(super) fn run(shared: Arc<Shared>, mut chains: Chains) {
+    let waiting = write_all(&shared, &mut chains);
+    // Whoever waited for the end may open the same file next, so the thread lets go of the sink before it says so.
+    drop(shared);
+    for written in waiting {
+        let _ = written.send(());
+    }
+}
+
+/// Writes until the end, and gives back who waits for it: nobody when the log is dead.
+fn write_all(shared: &Shared, chains: &mut Chains) -> Vec<Written> {
     let _obituary = Obituary(shared);
     while let Some(round) = next_round(shared) {
-        if !write(shared, &mut chains, round) {
-            return;
+        if !write(shared, chains, round) {
+            return Vec::new();
         }
     }
     let event = AuditEvent::new("audit.close", Outcome::Lifecycle, shared.clock.now());
-    if write(shared, &mut chains, vec![Pending { lane: Lane::Operators, event, count: 1, written: None }]) {
-        shared.lock().phase = Phase::Closed;
+    if !write(shared, chains, vec![Pending { lane: Lane::Operators, event, count: 1, written: None }]) {
+        return Vec::new();
     }
+    let mut state = shared.lock();
+    state.phase = Phase::Closed;
+    let flushes = std::mem::take(&mut state.flushes).into_iter().map(|(_, written)| written);
+    flushes.chain(std::mem::take(&mut state.closers)).collect()
 }
 
 /// Waits for something to write. `None` when the log is closing and there will be nothing any more.
@@ -95,23 +108,20 @@ impl State {
     }
 }
 
-/// Tells everybody who waits how it ended.
+/// Marks the log dead when the thread ends without having closed it, because a sink panicked or nobody is left: nobody
+/// must wait for, or get a place with, a thread that is gone.
 struct Obituary<'a>(&'a Shared);
 
 impl Drop for Obituary<'_> {
     fn drop(&mut self) {
         let mut state = self.0.lock();
-        let closers = std::mem::take(&mut state.closers);
-        let flushes = std::mem::take(&mut state.flushes);
-        if state.phase == Phase::Closed {
-            for written in closers.into_iter().chain(flushes.into_iter().map(|(_, written)| written)) {
-                let _ = written.send(());
-            }
-        } else {
+        if state.phase != Phase::Closed {
             state.phase = Phase::Dead;
-            // Dropping what is queued tells those who wait for it.
             state.lanes.close();
+            // Whoever waits for one of these is told by its end being dropped.
             while !state.lanes.take_round().is_empty() {}
+            state.flushes.clear();
+            state.closers.clear();
         }
     }
 }

@@ -22,7 +22,7 @@ pub struct TenantRecord {
     plan: Plan,
     placement: Placement,
     claims: Vec<(Arc<str>, Arc<str>)>,
-    roles: BTreeMap<(Arc<str>, Arc<str>), Vec<Arc<str>>>,
+    roles: RoleMap,
     training_consent: bool,
 }
 
@@ -152,6 +152,11 @@ impl TenantRecord {
         self.claims().any(|bound| bound == (issuer, claim))
     }
 
+    /// The mapped roles, as (issuer, role, permissions), for a directory that keeps records elsewhere.
+    pub fn roles(&self) -> impl Iterator<Item = (&str, &str, &[Arc<str>])> {
+        self.roles.iter().map(|((issuer, role), permissions)| (&**issuer, &**role, &**permissions))
+    }
+
     /// The permissions that a role of an issuer carries; none for a role nobody mapped.
     pub fn permissions(&self, issuer: &str, role: &str) -> impl Iterator<Item = &Arc<str>> {
         self.roles.get(&(Arc::from(issuer), Arc::from(role))).into_iter().flatten()
@@ -160,6 +165,9 @@ impl TenantRecord {
     /// The issuer under which roles of API keys are mapped.
     pub const API_KEYS: &'static str = "api-keys";
 }
+
+/// From (issuer, role) to the names of permissions.
+type RoleMap = BTreeMap<(Arc<str>, Arc<str>), Vec<Arc<str>>>;
 
 /// Whether a tenant is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]

@@ -6,9 +6,7 @@ use std::time::SystemTime;
 
 use serde::Deserialize;
 
-use super::{
-    DirectoryConflict, Isolation, Placement, Plan, ServiceClass, Standing, StaticDirectory, TenantRecord,
-};
+use super::{DirectoryConflict, Isolation, Placement, Plan, ServiceClass, Standing, StaticDirectory, TenantRecord};
 use crate::config::ConfigError;
 use crate::id::{CellName, Life, Region, RowKey, TenantId};
 
@@ -124,10 +122,8 @@ impl TenantEntry {
         for (store, cell) in self.cells {
             placement.cells.insert(store, CellName::parse(&cell).map_err(text("cell"))?);
         }
-        let plan = Plan::new(
-            self.plan.as_deref().unwrap_or("standard"),
-            self.service_class.unwrap_or(ServiceClass::Standard),
-        );
+        let plan =
+            Plan::new(self.plan.as_deref().unwrap_or("standard"), self.service_class.unwrap_or(ServiceClass::Standard));
         let mut record = TenantRecord::new(id, life, born)
             .placed(placement)
             .plan_of(plan)
@@ -176,7 +172,8 @@ mod tests {
                 "row key was used before",
             ),
             (
-                tenant("acme", 1, "") + &tenant("globex", 2, "row-key = { uuid = \"6f9d3c1a-7a4b-4f5e-9a53-0f3a1c2b7d01\" }"),
+                tenant("acme", 1, "")
+                    + &tenant("globex", 2, "row-key = { uuid = \"6f9d3c1a-7a4b-4f5e-9a53-0f3a1c2b7d01\" }"),
                 "row key was used before",
             ),
             (tenant("acme", 1, "lifetime = 3"), "unknown field"),

@@ -109,8 +109,7 @@ impl StaticDirectory {
         change: impl FnOnce(TenantRecord) -> TenantRecord,
     ) -> Result<(), DirectoryConflict> {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        let record =
-            state.records.iter_mut().find(|r| living(r) && r.id() == id).ok_or(DirectoryConflict::Unknown)?;
+        let record = state.records.iter_mut().find(|r| living(r) && r.id() == id).ok_or(DirectoryConflict::Unknown)?;
         *record = change(record.clone());
         Ok(())
     }

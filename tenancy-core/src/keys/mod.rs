@@ -13,7 +13,7 @@ pub use file::FileKeyStore;
 pub(crate) use file::make_private_directory;
 pub(crate) use keyring::{Keyring, LifeKeys, RealmKeys, SealKey};
 pub use provider::{DataKey, KeyError, KeyProvider, LocalKeyProvider, RootKey, WrappedKey};
-pub use store::{KeyStore, KeyStoreError, KeySlot, MemoryKeyStore};
+pub use store::{KeySlot, KeyStore, KeyStoreError, MemoryKeyStore};
 
 /// Fills an array from the operating system's generator.
 pub(crate) fn random_bytes<const N: usize>() -> [u8; N] {

@@ -119,8 +119,7 @@ impl RootKey {
                 .decode(text.trim().as_bytes())
                 .map_err(|_| KeyError::BadRoot("expected 64 hex digits"))?,
         );
-        let bytes: [u8; 32] =
-            bytes.as_slice().try_into().map_err(|_| KeyError::BadRoot("expected 64 hex digits"))?;
+        let bytes: [u8; 32] = bytes.as_slice().try_into().map_err(|_| KeyError::BadRoot("expected 64 hex digits"))?;
         if bytes == [0; 32] {
             return Err(KeyError::BadRoot("all zeroes"));
         }

@@ -232,12 +232,10 @@ impl RealmBuilder<Ready> {
         let auditor = Auditor::start(sink, name.clone(), Arc::clone(&clock), audit)
             .map_err(|e| ConfigError::Other(format!("the audit log can't be started: {e}")))?;
         for (what, reason) in overrides {
-            let event =
-                AuditEvent { reason: Some(reason), ..AuditEvent::new(what, Outcome::Lifecycle, clock.now()) };
+            let event = AuditEvent { reason: Some(reason), ..AuditEvent::new(what, Outcome::Lifecycle, clock.now()) };
             auditor.durable(Lane::Operators, event).await?;
         }
-        let fence =
-            Fence::new(Arc::clone(&directory), Arc::clone(&clock), settings.fence_age, settings.patience);
+        let fence = Fence::new(Arc::clone(&directory), Arc::clone(&clock), settings.fence_age, settings.patience);
         let shared = RealmShared {
             tag: tag_of(&name, realm_keys.get(RealmPurpose::Identity)),
             name,

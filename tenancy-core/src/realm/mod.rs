@@ -14,9 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 pub use authenticate::{Selection, Verified};
-pub use builder::{
-    Ready, RealmBuilder, WantsAudit, WantsDirectory, WantsIssuers, WantsKeys, WantsOperators,
-};
+pub use builder::{Ready, RealmBuilder, WantsAudit, WantsDirectory, WantsIssuers, WantsKeys, WantsOperators};
 pub use worker::Worker;
 
 use crate::audit::Auditor;

@@ -33,15 +33,19 @@ impl Worker {
     /// [`Denial::DirectoryUnavailable`], and as [`Realm::context`](crate::Realm::context). All recorded.
     pub async fn open<K: JobKind>(&self, ticket: &JobTicket<K>, payload: Vec<u8>) -> Result<Job<K>, Denial> {
         let mut check = self.realm.begin(Lane::Anonymous, "job.open").await?;
-        if let Some(life) = ticket.claimed_life() {
-            check.about(life);
-        }
         match self.opened(ticket, &payload).await {
             Ok(context) => {
                 check.waive();
                 Ok(Job::new(context, payload))
             }
-            Err(denial) => Err(check.deny(denial)),
+            Err(denial) => {
+                // A seal that did not open says nothing about whose ticket it is: anybody can write a life into one.
+                let unsealed = !matches!(denial, Denial::Ticket(TicketFault::Altered | TicketFault::ForeignRealm));
+                if let Some(life) = ticket.claimed_life().filter(|_| unsealed) {
+                    check.about(life);
+                }
+                Err(check.deny(denial))
+            }
         }
     }
 

@@ -116,7 +116,8 @@ async fn refuse(realm: &Realm, denial: Denial) -> Denial {
 }
 
 /// The whole answer of a face: status, headers and body follow from it alone.
-pub(super) fn answer<Out: EdgeBody>(face: Face) -> Response<Out> {
+#[must_use]
+pub fn answer<Out: EdgeBody>(face: Face) -> Response<Out> {
     let mut response = Response::new(Out::of_text(body(face)));
     *response.status_mut() = StatusCode::from_u16(face.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = response.headers_mut();

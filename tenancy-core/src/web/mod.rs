@@ -15,4 +15,4 @@ mod axum;
 mod layer;
 mod strip;
 
-pub use layer::{AuthLayer, AuthService, EdgeBody, ResponseFuture};
+pub use layer::{AuthLayer, AuthService, EdgeBody, ResponseFuture, answer};

@@ -29,8 +29,16 @@ mod tests {
     #[test]
     fn headers_that_name_a_tenant_go_and_others_stay() {
         for name in [
-            "x-tenant-id", "x-tenantid", "tenant", "x-org-id", "mcp-param-tenant", "x-cache-salt", "x_tenant",
-            "x-customer-id", "x-organization", "x-ms-tenant-name",
+            "x-tenant-id",
+            "x-tenantid",
+            "tenant",
+            "x-org-id",
+            "mcp-param-tenant",
+            "x-cache-salt",
+            "x_tenant",
+            "x-customer-id",
+            "x-organization",
+            "x-ms-tenant-name",
         ] {
             assert!(speaks_of_a_tenant(name), "{name}");
         }

@@ -1,0 +1,112 @@
+//! What can be asked of the demo, and the corpora it works on.
+
+use std::path::{Path, PathBuf};
+
+use clap::Parser;
+use rag_backend::{Document, passages, read_corpus};
+use serde::Deserialize;
+
+use crate::Failure;
+
+/// Two customers on one service, and each of them attacks the other.
+#[derive(Parser)]
+#[command(name = "cargo xtask demo --")]
+pub struct Args {
+    /// A tenant and a folder of .md or .txt files, twice; by default the two handbooks that come with the demo
+    #[arg(long = "corpus", value_name = "TENANT=FOLDER")]
+    pub corpora: Vec<String>,
+
+    /// Leave the service running afterwards and print what to type
+    #[arg(long)]
+    pub serve: bool,
+
+    /// Print the report as JSON, and no progress
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// One tenant's documents and the questions to ask about them.
+pub struct Corpus {
+    pub tenant: String,
+    pub documents: Vec<Document>,
+    pub questions: Vec<Question>,
+}
+
+/// A question and where its answer stands.
+pub struct Question {
+    pub text: String,
+    pub document: String,
+    pub passage: String,
+}
+
+#[derive(Deserialize)]
+struct Labels {
+    question: Vec<Label>,
+}
+
+#[derive(Deserialize)]
+struct Label {
+    text: String,
+    document: String,
+    passage: String,
+}
+
+impl Corpus {
+    /// The corpora that were asked for.
+    pub fn of(args: &Args) -> Result<Vec<Self>, Failure> {
+        let named = match args.corpora.as_slice() {
+            [] => {
+                let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpora");
+                ["acme", "globex"].map(|name| (name.to_owned(), shipped.join(name))).to_vec()
+            }
+            two @ [_, _] => two.iter().map(|text| pair(text)).collect::<Result<_, _>>()?,
+            other => return Err(format!("--corpus is given twice or not at all, not {} times", other.len()).into()),
+        };
+        if named[0].0 == named[1].0 {
+            return Err("the two tenants need two names".into());
+        }
+        named.into_iter().map(|(tenant, folder)| Self::read(tenant, &folder)).collect()
+    }
+
+    fn read(tenant: String, folder: &Path) -> Result<Self, Failure> {
+        let documents: Vec<Document> = read_corpus(folder)
+            .map_err(|e| format!("{}: {e}", folder.display()))?
+            .into_iter()
+            .filter(|document| !passages(&document.text).is_empty())
+            .collect();
+        if documents.is_empty() {
+            return Err(format!("{}: no .md or .txt file with text in it", folder.display()).into());
+        }
+        let labels = folder.join("questions.toml");
+        let questions = if labels.is_file() {
+            let labels: Labels = toml::from_str(&std::fs::read_to_string(&labels)?)?;
+            let question = |l: Label| Question { text: l.text, document: l.document, passage: l.passage };
+            labels.question.into_iter().map(question).collect()
+        } else {
+            made_questions(&documents)
+        };
+        Ok(Self { tenant, documents, questions })
+    }
+}
+
+/// For a folder nobody labelled: the first sentence of passages spread over its documents, asked word for word.
+fn made_questions(documents: &[Document]) -> Vec<Question> {
+    let step = documents.len().div_ceil(MADE);
+    documents
+        .iter()
+        .step_by(step)
+        .filter_map(|document| {
+            let passage = passages(&document.text).into_iter().max_by_key(|p| p.len())?;
+            let text: String = passage.split_inclusive(['.', '?', '!']).next()?.chars().take(300).collect();
+            let question = Question { text, document: document.id.clone(), passage: passage.to_owned() };
+            question.text.chars().any(char::is_alphanumeric).then_some(question)
+        })
+        .collect()
+}
+
+fn pair(text: &str) -> Result<(String, PathBuf), Failure> {
+    let (tenant, folder) = text.split_once('=').ok_or_else(|| format!("--corpus {text}: expected TENANT=FOLDER"))?;
+    Ok((tenant.to_owned(), PathBuf::from(folder)))
+}
+
+const MADE: usize = 60;

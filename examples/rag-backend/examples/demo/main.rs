@@ -1,0 +1,107 @@
+//! Two customers on one service, and each of them attacks the other.
+//!
+//! Run it with `cargo xtask demo`, which sees to it that a Postgres server is installed.
+
+mod args;
+mod attacks;
+mod client;
+mod quality;
+mod report;
+mod server;
+mod world;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Args, Corpus};
+use crate::attacks::Attempt;
+use crate::report::Report;
+use crate::server::Server;
+use crate::world::World;
+
+/// What a step of the demo can end with. The text is for the person who started it.
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let args = Args::parse();
+    let json = args.json;
+    // Ctrl-C drops the run, and with it everything that was started: servers, databases, folders.
+    let outcome = tokio::select! {
+        outcome = run(args) => outcome,
+        () = interrupted() => {
+            eprintln!("\ndemo: interrupted; everything it started is gone");
+            return ExitCode::from(130);
+        }
+    };
+    match outcome {
+        Ok(report) => {
+            if json {
+                println!("{}", report.to_json());
+            } else {
+                print!("{report}");
+            }
+            println!("{}", report.last_line());
+            if report.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
+        Err(failure) => {
+            eprintln!("demo: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(args: Args) -> Result<Report, Failure> {
+    let corpora = Corpus::of(&args)?;
+    let say = |text: String| {
+        if !args.json {
+            eprintln!("{text}");
+        }
+    };
+    let server = Server::start().await?;
+    say(format!("postgres: {server}"));
+    let together = World::start(&server, "demo", &corpora).await?;
+    say(format!("service:  {}", together.base()));
+    let ingested = quality::ingest(&together, &corpora, args.json).await?;
+    say(format!("ingested: {ingested} documents of {} tenants, as jobs", corpora.len()));
+
+    let mut report = Report::new(corpora.len(), ingested);
+    for corpus in &corpora {
+        say(format!(
+            "asking:   {} questions of {}, with and without its neighbour",
+            corpus.questions.len(),
+            corpus.tenant
+        ));
+        let beside = quality::ask_all(&together, corpus).await?;
+        let alone = World::start(&server, "alone", std::slice::from_ref(corpus)).await?;
+        quality::ingest(&alone, std::slice::from_ref(corpus), true).await?;
+        let by_itself = quality::ask_all(&alone, corpus).await?;
+        alone.stop().await?;
+        report.quality(quality::compare(corpus, &beside, &by_itself));
+    }
+
+    say("attacking: each tenant with the other's names, words, files, tickets and tokens".to_owned());
+    let stranger = World::start(&server, "demo", &corpora).await?;
+    for (attacker, victim) in [(0, 1), (1, 0)] {
+        let attempts: Vec<Attempt> = attacks::play(&together, &stranger, &corpora[attacker], &corpora[victim]).await?;
+        report.attempts(attempts);
+    }
+    stranger.stop().await?;
+    let audit = together.verify_audit().await?;
+    report.audit(audit);
+    if args.serve {
+        print!("{report}");
+        together.serve_until_interrupted(&corpora).await;
+    }
+    together.stop().await?;
+    server.stop().await;
+    Ok(report)
+}
+
+async fn interrupted() {
+    // Without a handler there is nothing to wait for.
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}

@@ -1,0 +1,172 @@
+//! One running service with its own realm, database, index, files and log.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use rag_backend::{Extractive, HashedNgrams, LateService, Logins, MIGRATIONS, OperatorLogin, Service, ServiceParts};
+use secrecy::SecretString;
+use tempfile::TempDir;
+use tenancy_stack::Stores;
+use tenancy_stack::cache::{Caches, MemoryBackend};
+use tenancy_stack::core::{
+    AuditRecord, FileCorpusVersions, FileKeyStore, JsonlSink, Life, LocalKeyProvider, MemoryTicketLedger, Realm,
+    RealmName, RootKey, StaticDirectory, TenantId, TenantRecord, VerifyReport, verify_log,
+};
+use tenancy_stack::pg::{Database, PgOptions, migrate};
+use tenancy_stack::tools::{FilesRoot, Tools};
+use tenancy_stack::vector::{Schema, VectorStore};
+use tenancy_vector_edge::{EdgeBackend, EdgeOptions};
+use tokio::task::JoinHandle;
+
+use crate::Failure;
+use crate::args::Corpus;
+use crate::client::Client;
+use crate::server::Server;
+
+/// A running service.
+pub struct World {
+    service: Service,
+    base: String,
+    folder: TempDir,
+    directory: StaticDirectory,
+    passwords: HashMap<String, SecretString>,
+    serving: JoinHandle<()>,
+    worker: JoinHandle<()>,
+}
+
+impl World {
+    /// Starts a service for these tenants: migrations by the owner, everything else as the application role.
+    pub async fn start(server: &Server, realm: &str, corpora: &[Corpus]) -> Result<Self, Failure> {
+        let folder = tempfile::Builder::new().prefix("tenancy-demo-").tempdir()?;
+        let at = |name: &str| folder.path().join(name);
+        let mut logins = Logins::new();
+        let mut passwords = HashMap::new();
+        let directory = StaticDirectory::new();
+        let born = SystemTime::now() - Duration::from_secs(60);
+        for Corpus { tenant, .. } in corpora {
+            let id = TenantId::parse(tenant).map_err(|e| format!("tenant {tenant}: {e}"))?;
+            let record = TenantRecord::new(id, Life::random(), born).claim(logins.issuer(), tenant).role(
+                logins.issuer(),
+                "editor",
+                ["use-model", "ingest", "read-audit"],
+            );
+            directory.add(record)?;
+            let user = format!("user@{tenant}");
+            let password = logins.add(&user, tenant, "editor");
+            passwords.insert(user, password);
+        }
+        let realm = Realm::builder(RealmName::parse(realm)?)
+            .directory(directory.clone())
+            .issuers([logins.for_tenants()?])
+            .operators([OperatorLogin::new().for_operators()?])
+            .keys(LocalKeyProvider::new(RootKey::generate()), FileKeyStore::open(at("keys"))?)
+            .audit(JsonlSink::open(at("audit.jsonl"))?)
+            .corpus_versions(FileCorpusVersions::open(at("versions"))?)
+            .ticket_ledger(MemoryTicketLedger::new())
+            .max_request(Duration::from_secs(3600))
+            .build()
+            .await?;
+        let tables = server.tables().await?;
+        migrate(&MIGRATIONS, tables.owner.clone()).await?;
+        let declaration = rag_backend::declaration()?;
+        crate::server::grant(&tables, &declaration).await?;
+        let database = Database::open(&realm, PgOptions::new(tables.app), &declaration).await?;
+        let edge = EdgeBackend::open(EdgeOptions::new(at("vectors")))?;
+        let vectors = VectorStore::new(&realm, edge, Schema::dense(384)?);
+        let caches = Caches::new(&realm, MemoryBackend::new());
+        let late = LateService::new();
+        let tools = Tools::new(&realm, rag_backend::registry(late.clone())?, FilesRoot::provision(at("files"))?);
+        let stores = Stores::builder(&realm).database(database).vectors(vectors).caches(caches).tools(tools).build()?;
+        let (embedder, answerer) = (Box::new(HashedNgrams), Box::new(Extractive));
+        let (service, worker) = Service::start(ServiceParts { realm, stores, logins, embedder, answerer });
+        late.set(service.clone());
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+        let base = format!("http://{}", listener.local_addr()?);
+        let router = rag_backend::router(&service);
+        let serving = tokio::spawn(async move {
+            // Ends when the world is stopped; what it would say then is of no interest.
+            let _ended = axum::serve(listener, router).await;
+        });
+        Ok(Self { service, base, folder, directory, passwords, serving, worker })
+    }
+
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
+    pub fn service(&self) -> &Service {
+        &self.service
+    }
+
+    /// A client logged in as the tenant's user.
+    pub async fn login(&self, tenant: &str) -> Result<Client, Failure> {
+        let user = format!("user@{tenant}");
+        let password = self.passwords.get(&user).ok_or("no such user")?;
+        Client::login(&self.base, &user, password).await
+    }
+
+    /// The folder that holds the tenants' files, as an attacker with the best guess would know it.
+    pub fn files(&self) -> PathBuf {
+        self.folder.path().join("files")
+    }
+
+    /// The life of a tenant.
+    pub fn life(&self, tenant: &str) -> Option<Life> {
+        self.directory.life_of(&TenantId::parse(tenant).ok()?)
+    }
+
+    /// Every audit record so far.
+    pub async fn records(&self) -> Result<Vec<AuditRecord>, Failure> {
+        self.service.realm().flush().await?;
+        let text = std::fs::read_to_string(self.folder.path().join("audit.jsonl"))?;
+        Ok(text.lines().map(AuditRecord::parse).collect::<Result<_, _>>()?)
+    }
+
+    /// Verifies the whole log.
+    pub async fn verify_audit(&self) -> Result<VerifyReport, Failure> {
+        self.service.realm().flush().await?;
+        Ok(verify_log(self.folder.path().join("audit.jsonl"))?)
+    }
+
+    /// Leaves the service running until Ctrl-C.
+    pub async fn serve_until_interrupted(&self, corpora: &[Corpus]) {
+        let Corpus { tenant, questions, .. } = &corpora[0];
+        println!("\nThe service listens on {}. Log in and ask:\n", self.base);
+        for (user, password) in &self.passwords {
+            use secrecy::ExposeSecret;
+            println!(
+                "TOKEN=$(curl -s {}/login -H 'content-type: application/json' \\\n    -d '{{\"user\":\"{user}\",\
+                 \"password\":\"{}\"}}' | sed 's/.*:\"//; s/\".*//')",
+                self.base,
+                password.expose_secret()
+            );
+        }
+        let question = questions.first().map_or("what is where?", |q| q.text.as_str());
+        let body = serde_json::json!({ "question": question });
+        println!("\n# as {tenant} or its neighbour, whoever logged in last:");
+        println!(
+            "curl -s {}/ask -H \"authorization: Bearer $TOKEN\" -H 'content-type: application/json' -d '{body}'",
+            self.base
+        );
+        println!("curl -s {}/documents -H \"authorization: Bearer $TOKEN\"", self.base);
+        println!("curl -s {}/audit -H \"authorization: Bearer $TOKEN\"", self.base);
+        println!("\nCtrl-C ends it.");
+        std::future::pending::<()>().await;
+    }
+
+    /// Stops the service and removes what it kept.
+    pub async fn stop(self) -> Result<(), Failure> {
+        self.serving.abort();
+        self.worker.abort();
+        self.service.realm().close().await?;
+        Ok(())
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.serving.abort();
+        self.worker.abort();
+    }
+}

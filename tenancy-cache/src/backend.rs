@@ -1,0 +1,198 @@
+//! Where entries are kept: the trait that users implement, and what it is called with.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tenancy_core::{Entered, ErasureScope, Life, RealmTag, StoreVerdict};
+
+use crate::epoch::Epoch;
+use crate::error::BackendError;
+use crate::key::CacheKey;
+use crate::layer::Layer;
+
+/// Keeps entries. Implemented by users, called by the scoped handles only; proved with
+/// [`conformance::all`](crate::conformance::all).
+///
+/// A back end is not trusted with secrecy: it sees sealed bytes and keys that tell nothing. Nor with honesty: what it
+/// returns must open for the very key that was asked. It is trusted to *forget*.
+///
+/// Every method may be dropped at any await; whether it took effect is open then.
+#[async_trait]
+pub trait CacheBackend: Send + Sync + 'static {
+    /// The epoch of the life; a random one, kept, if there is none.
+    ///
+    /// # Errors
+    /// [`BackendError`].
+    async fn epoch(&self, scope: &CacheScope<'_>) -> Result<Epoch, BackendError>;
+
+    /// The bytes under a key. Nothing for a key of another scope.
+    ///
+    /// # Errors
+    /// [`BackendError`].
+    async fn get(&self, scope: &CacheScope<'_>, key: &StoreKey) -> Result<Option<Vec<u8>>, BackendError>;
+
+    /// Keeps bytes for at most `ttl`. May keep nothing at all: it is a cache. What comes late for a life that was
+    /// forgotten is not kept, or [`left`](Self::left) knows of it.
+    ///
+    /// # Errors
+    /// [`BackendError`].
+    async fn put(
+        &self,
+        scope: &CacheScope<'_>,
+        key: &StoreKey,
+        sealed: Vec<u8>,
+        ttl: Duration,
+    ) -> Result<(), BackendError>;
+
+    /// Removes an entry. No error when there is none.
+    ///
+    /// # Errors
+    /// [`BackendError`] whenever the entry may still be there.
+    async fn remove(&self, scope: &CacheScope<'_>, key: &StoreKey) -> Result<(), BackendError>;
+
+    /// Lets go of everything of the life in one step, its epoch too: the next one is new. The work must not grow with
+    /// the number of entries.
+    ///
+    /// # Errors
+    /// [`BackendError`] whenever the old epoch may still be there.
+    async fn forget(&self, scope: &CacheScope<'_>) -> Result<(), BackendError>;
+
+    /// Looks for what is left of the life and says honestly what it found out.
+    ///
+    /// # Errors
+    /// [`BackendError`] when it can't look.
+    async fn left(&self, scope: &CacheScope<'_>) -> Result<StoreVerdict, BackendError>;
+}
+
+#[async_trait]
+#[deny(clippy::missing_trait_methods)]
+impl<B: CacheBackend + ?Sized> CacheBackend for Arc<B> {
+    async fn epoch(&self, scope: &CacheScope<'_>) -> Result<Epoch, BackendError> {
+        (**self).epoch(scope).await
+    }
+
+    async fn get(&self, scope: &CacheScope<'_>, key: &StoreKey) -> Result<Option<Vec<u8>>, BackendError> {
+        (**self).get(scope, key).await
+    }
+
+    async fn put(
+        &self,
+        scope: &CacheScope<'_>,
+        key: &StoreKey,
+        sealed: Vec<u8>,
+        ttl: Duration,
+    ) -> Result<(), BackendError> {
+        (**self).put(scope, key, sealed, ttl).await
+    }
+
+    async fn remove(&self, scope: &CacheScope<'_>, key: &StoreKey) -> Result<(), BackendError> {
+        (**self).remove(scope, key).await
+    }
+
+    async fn forget(&self, scope: &CacheScope<'_>) -> Result<(), BackendError> {
+        (**self).forget(scope).await
+    }
+
+    async fn left(&self, scope: &CacheScope<'_>) -> Result<StoreVerdict, BackendError> {
+        (**self).left(scope).await
+    }
+}
+
+/// Whose entries. Built by this crate only, for one call that was let through; not `Clone` and never kept.
+pub struct CacheScope<'a> {
+    tag: &'a str,
+    call: PhantomData<&'a ()>,
+}
+
+impl<'a> CacheScope<'a> {
+    /// The scope of a call in progress.
+    pub(crate) const fn entered(_: &'a Entered<'_>, tag: &'a LifeTag) -> Self {
+        Self::of(tag)
+    }
+
+    /// The scope of an erasure.
+    pub(crate) const fn erasing(_: &'a ErasureScope<'_>, tag: &'a LifeTag) -> Self {
+        Self::of(tag)
+    }
+
+    /// The scope of a life that exists in a test of a back end only.
+    pub(crate) const fn conformance(tag: &'a LifeTag) -> Self {
+        Self::of(tag)
+    }
+
+    const fn of(tag: &'a LifeTag) -> Self {
+        Self { tag: tag.0.as_str(), call: PhantomData }
+    }
+
+    /// The name of realm and life: 64 lower-case hex digits, fit for a key, a pattern or a file.
+    #[must_use]
+    pub const fn tag(&self) -> &'a str {
+        self.tag
+    }
+}
+
+impl fmt::Debug for CacheScope<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CacheScope(..)")
+    }
+}
+
+/// Realm and life in hex, each of fixed length. Not derived with the life's key: an erasure must find the entries after
+/// the key is gone.
+pub(crate) struct LifeTag(String);
+
+impl LifeTag {
+    pub(crate) fn new(realm: RealmTag, life: Life) -> Self {
+        Self::of_bytes(realm.as_bytes(), life.uuid().as_bytes())
+    }
+
+    pub(crate) fn of_bytes(realm: &[u8; 16], life: &[u8; 16]) -> Self {
+        Self(data_encoding::HEXLOWER.encode(&[*realm, *life].concat()))
+    }
+
+    pub(crate) fn key(&self, key: &CacheKey) -> StoreKey {
+        self.key_of(key.layer(), key.digest())
+    }
+
+    pub(crate) fn key_of(&self, layer: Layer, digest: &[u8; 32]) -> StoreKey {
+        let text = format!("tc1:{{{}}}:{}:{}", self.0, layer.name(), data_encoding::HEXLOWER.encode(digest));
+        StoreKey { text, layer }
+    }
+}
+
+/// The name of an entry in a back end: `tc1:{TAG}:LAYER:DIGEST` with TAG as in [`CacheScope::tag`], a layer's name and
+/// 64 hex digits. Nothing in it needs escaping in a pattern or a tag, and the braces keep a life in one cluster slot.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct StoreKey {
+    text: String,
+    layer: Layer,
+}
+
+impl StoreKey {
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The layer.
+    #[must_use]
+    pub const fn layer(&self) -> Layer {
+        self.layer
+    }
+
+    /// Whether the key belongs to a scope.
+    #[must_use]
+    pub fn is_of(&self, scope: &CacheScope<'_>) -> bool {
+        self.text.strip_prefix("tc1:{").and_then(|rest| rest.split_once('}')).is_some_and(|(tag, _)| tag == scope.tag)
+    }
+}
+
+impl fmt::Debug for StoreKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "StoreKey({}, ..)", self.layer.name())
+    }
+}

@@ -1,0 +1,273 @@
+//! The caches of a realm and of one context.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tenancy_core::{
+    BoxError, Denial, Entered, EraseError, Eraser, ErasureScope, Gate, Pass, Realm, RealmTag, StoreName, StoreVerdict,
+    TenantContext,
+};
+
+use crate::backend::{CacheBackend, CacheScope, LifeTag};
+use crate::error::{BackendError, Bypass, CacheError};
+use crate::key::{CacheKey, EngineSalt, Moment, Read, derive};
+use crate::layer::Layer;
+use crate::life::{LayerState, LifeState, Lives};
+use crate::parts::{EmbeddingParts, EngineParts, KeyParts, ResponseParts, RetrievalParts};
+use crate::settings::CacheSettings;
+use crate::stats::{CacheStats, Counters};
+use crate::tenant_layer::TenantLayer;
+
+/// The caches of one realm over one back end. Cheap to clone. It has no data method: ask it for
+/// [`scoped`](Self::scoped).
+///
+/// Make one per process and back end: what it knows about removals that are owed is its own.
+#[derive(Clone)]
+pub struct Caches {
+    gate: Gate,
+    shared: Arc<Shared>,
+}
+
+pub(crate) struct Shared {
+    realm: RealmTag,
+    backend: Box<dyn CacheBackend>,
+    pub(crate) settings: CacheSettings,
+    pub(crate) counters: Counters,
+    lives: Lives,
+}
+
+impl Caches {
+    /// Caches with the default bounds.
+    pub fn new(realm: &Realm, backend: impl CacheBackend) -> Self {
+        Self::with_settings(realm, backend, CacheSettings::new())
+    }
+
+    /// Caches with bounds of their own.
+    pub fn with_settings(realm: &Realm, backend: impl CacheBackend, settings: CacheSettings) -> Self {
+        let shared = Shared {
+            realm: realm.tag(),
+            backend: Box::new(backend),
+            settings,
+            counters: Counters::default(),
+            lives: Lives::default(),
+        };
+        Self { gate: Gate::new(realm, STORE), shared: Arc::new(shared) }
+    }
+
+    /// The caches of one context: owned, cheap to clone, `'static`.
+    ///
+    /// # Errors
+    /// [`Denial::ForeignRealm`], [`Denial::WrongRegion`], or as any use of a context; recorded.
+    pub fn scoped(&self, context: &TenantContext) -> Result<TenantCaches, Denial> {
+        let pass = self.gate.scoped(context)?;
+        let state = self.shared.lives.of(self.shared.realm, context.life());
+        Ok(TenantCaches { scope: Scope { shared: Arc::clone(&self.shared), state, pass } })
+    }
+
+    /// What was counted since this value was made, over all tenants.
+    #[must_use]
+    pub fn stats(&self) -> CacheStats {
+        self.shared.counters.read()
+    }
+
+    fn tag_of(&self, scope: &ErasureScope<'_>) -> Result<LifeTag, EraseError> {
+        if scope.realm() != self.shared.realm {
+            return Err(EraseError::new(Denial::ForeignRealm));
+        }
+        Ok(LifeTag::new(scope.realm(), scope.life()))
+    }
+}
+
+#[async_trait]
+#[deny(clippy::missing_trait_methods)]
+impl Eraser for Caches {
+    fn store(&self) -> StoreName {
+        STORE
+    }
+
+    async fn erase(&self, scope: ErasureScope<'_>) -> Result<(), EraseError> {
+        let tag = self.tag_of(&scope)?;
+        self.shared.backend.forget(&CacheScope::erasing(&scope, &tag)).await.map_err(EraseError::new)?;
+        self.shared.lives.forget(scope.life());
+        Ok(())
+    }
+
+    async fn verify(&self, scope: ErasureScope<'_>) -> Result<StoreVerdict, EraseError> {
+        let tag = self.tag_of(&scope)?;
+        self.shared.backend.left(&CacheScope::erasing(&scope, &tag)).await.map_err(EraseError::new)
+    }
+}
+
+impl fmt::Debug for Caches {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Caches").field("gate", &self.gate).finish_non_exhaustive()
+    }
+}
+
+/// The caches of one context. Made by [`Caches::scoped`] only.
+#[derive(Clone)]
+pub struct TenantCaches {
+    scope: Scope,
+}
+
+impl TenantCaches {
+    /// The context.
+    #[must_use]
+    pub fn context(&self) -> &TenantContext {
+        self.scope.pass.context()
+    }
+
+    /// Models' answers. Values go through JSON.
+    #[must_use]
+    pub fn response<V: Serialize + DeserializeOwned + Send + Sync>(&self) -> TenantLayer<ResponseParts, V> {
+        TenantLayer::new(self.scope.clone())
+    }
+
+    /// What searches found.
+    #[must_use]
+    pub fn retrieval<V: Serialize + DeserializeOwned + Send + Sync>(&self) -> TenantLayer<RetrievalParts, V> {
+        TenantLayer::new(self.scope.clone())
+    }
+
+    /// Vectors of texts.
+    #[must_use]
+    pub fn embedding<V: Serialize + DeserializeOwned + Send + Sync>(&self) -> TenantLayer<EmbeddingParts, V> {
+        TenantLayer::new(self.scope.clone())
+    }
+
+    /// The salt that keeps this tenant's prefixes apart in an inference engine. The same in every process that shares
+    /// the back end; another one after a [`flush`](Self::flush) and for another adapter.
+    ///
+    /// # Errors
+    /// [`CacheError::Bypassed`] when the back end has no epoch for it: don't send the request to a shared engine then,
+    /// for without a salt it would share its prefixes with everybody. [`CacheError::Denied`].
+    pub async fn engine_salt(&self, parts: &EngineParts) -> Result<EngineSalt, CacheError> {
+        let entered = self.scope.pass.enter("cache.engine_salt").await?;
+        let derived = match self.scope.moment(&entered, Layer::Engine).await {
+            Ok(moment) => derive(self.context(), &moment, parts),
+            Err(bypass) => Err(bypass.into()),
+        };
+        self.scope.end(entered, derived)
+    }
+
+    /// The moment for [`derive`](crate::derive): read it before anything is retrieved for the question. The layers do
+    /// this by themselves.
+    ///
+    /// # Errors
+    /// [`CacheError::Bypassed`] when there is none; [`CacheError::Denied`].
+    pub async fn moment(&self, layer: Layer) -> Result<Moment, CacheError> {
+        let entered = self.scope.pass.enter("cache.moment").await?;
+        let moment = self.scope.moment(&entered, layer).await.map_err(CacheError::from);
+        self.scope.end(entered, moment)
+    }
+
+    /// Lets go of everything this tenant has in every layer, its engine salts too, by a new epoch. What is being
+    /// computed meanwhile is kept under the old one and never found.
+    ///
+    /// Dropped, or failed, the tenant's layers are bypassed in this process until a flush succeeds.
+    ///
+    /// # Errors
+    /// [`CacheError::Invalidate`]; [`CacheError::Denied`].
+    pub async fn flush(&self) -> Result<(), CacheError> {
+        let entered = self.scope.pass.enter("cache.flush").await?;
+        let removals: Vec<_> = self.scope.state.layers().iter().map(LayerState::owe_everything).collect();
+        let tag = &self.scope.state.tag;
+        let forgotten = self.scope.ask(self.scope.backend().forget(&CacheScope::entered(&entered, tag))).await;
+        if let Err(error) = forgotten {
+            entered.failed();
+            return Err(CacheError::Invalidate(error));
+        }
+        for (layer, removal) in self.scope.state.layers().iter().zip(removals) {
+            layer.retire_fills();
+            layer.settle_everything(removal);
+        }
+        entered.changed();
+        Ok(())
+    }
+}
+
+impl fmt::Debug for TenantCaches {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TenantCaches({:?})", self.context())
+    }
+}
+
+/// What every scoped handle holds.
+#[derive(Clone)]
+pub(crate) struct Scope {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) state: Arc<LifeState>,
+    pub(crate) pass: Pass,
+}
+
+impl Scope {
+    pub(crate) fn backend(&self) -> &dyn CacheBackend {
+        &*self.shared.backend
+    }
+
+    pub(crate) fn realm(&self) -> RealmTag {
+        self.shared.realm
+    }
+
+    /// Asks the back end, for as long as the settings say.
+    pub(crate) async fn ask<T>(
+        &self,
+        call: impl Future<Output = Result<T, BackendError>> + Send,
+    ) -> Result<T, BackendError> {
+        within(self.shared.settings.wait(), call).await.unwrap_or_else(|late| Err(BackendError::new(late)))
+    }
+
+    /// Reads the epoch and, for a layer that follows the documents, their version.
+    pub(crate) async fn moment(&self, entered: &Entered<'_>, layer: Layer) -> Result<Moment, Bypass> {
+        let scope = CacheScope::entered(entered, &self.state.tag);
+        let epoch = self.ask(self.backend().epoch(&scope)).await.map_err(|_| Bypass::Backend)?;
+        let corpus = if layer.follows_corpus() {
+            match within(self.shared.settings.wait(), entered.corpus_version()).await {
+                Ok(Ok(Some(version))) => Some(version),
+                Ok(Ok(None)) => return Err(Bypass::CorpusWrite),
+                Ok(Err(_)) | Err(_) => return Err(Bypass::CorpusUnknown),
+            }
+        } else {
+            None
+        };
+        Ok(Moment::new(entered.context(), Read { realm: self.shared.realm, epoch, corpus }))
+    }
+
+    /// The key of an entry at this moment.
+    pub(crate) async fn key<P>(&self, entered: &Entered<'_>, parts: &P) -> Result<CacheKey, CacheError>
+    where
+        P: KeyParts<Key = CacheKey>,
+    {
+        let moment = self.moment(entered, P::LAYER).await?;
+        derive(entered.context(), &moment, parts)
+    }
+
+    /// Ends a call that reads, or that fills the cache: what is kept is derived, so a fill is no change of data.
+    pub(crate) fn end<T>(&self, entered: Entered<'_>, outcome: Result<T, CacheError>) -> Result<T, CacheError> {
+        match outcome {
+            Ok(value) => {
+                entered.done();
+                Ok(value)
+            }
+            Err(CacheError::Denied(denial)) => Err(entered.deny(denial).into()),
+            Err(CacheError::Bypassed(reason)) => {
+                entered.done();
+                Err(reason.into())
+            }
+            Err(other) => {
+                entered.failed();
+                Err(other)
+            }
+        }
+    }
+}
+
+async fn within<T>(patience: Duration, call: impl Future<Output = T> + Send) -> Result<T, BoxError> {
+    tokio::time::timeout(patience, call).await.map_err(BoxError::from)
+}
+
+const STORE: StoreName = StoreName::new("cache");

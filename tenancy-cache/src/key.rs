@@ -1,0 +1,152 @@
+//! The one function that derives keys.
+//!
+//! ```text
+//! 1 key schema | 2 realm | 3 life | 4 layer | 5 visibility | 6 parts      the question
+//! 7 cache epoch | 8 corpus version, if the layer follows it               the moment
+//! ```
+//!
+//! Encoded by [`Fields`] and hashed once under a key that only the life has. The realm and the life are in the key *of*
+//! the hash as well; they are written out so that two that should differ do even when a key store confuses them.
+
+use std::fmt;
+
+use tenancy_core::purpose::{self, Digest};
+use tenancy_core::{CorpusVersion, Fields, RealmTag, Scoped, TenantContext};
+
+use crate::epoch::Epoch;
+use crate::error::{Bypass, CacheError};
+use crate::layer::Layer;
+use crate::parts::KeyParts;
+
+/// Derives the key of an entry, or the salt of an engine, from who asks, when, and everything that shapes the answer.
+/// There is no other way to a key: `lookup`, `put` and `invalidate` all come through here.
+///
+/// # Errors
+/// [`Bypass::CorpusUnknown`] when the layer follows the documents and the moment was read for a layer that does not;
+/// [`CacheError::NoQuestion`]; [`CacheError::Denied`] as for any use of a context, and for another tenant's moment.
+pub fn derive<P: KeyParts>(context: &TenantContext, moment: &Moment, parts: &P) -> Result<P::Key, CacheError> {
+    let read = moment.0.peek(context)?;
+    let mut fields = encode(read.realm.as_bytes(), context, parts)?;
+    let corpus = match (P::LAYER.follows_corpus(), read.corpus) {
+        (true, None) => return Err(Bypass::CorpusUnknown.into()),
+        (true, corpus) => corpus,
+        (false, _) => None,
+    };
+    fields.uuid(7, read.epoch.uuid()).opt_bytes(8, corpus.as_ref().map(|v| v.as_bytes().as_slice()));
+    Ok(P::key(context.derive::<P::Purpose>(&fields)?))
+}
+
+/// Names the question without the moment: the same before and after a write or a flush. It finds no entry.
+pub(crate) fn question<P: KeyParts>(
+    context: &TenantContext,
+    realm: RealmTag,
+    parts: &P,
+) -> Result<Digest<purpose::CacheKey>, CacheError> {
+    Ok(context.derive(&encode(realm.as_bytes(), context, parts)?)?)
+}
+
+fn encode<P: KeyParts>(realm: &[u8; 16], context: &TenantContext, parts: &P) -> Result<Fields, CacheError> {
+    let mut fields = Fields::new();
+    let mut outcome = Ok(());
+    fields
+        .u64(1, KEY_SCHEMA)
+        .bytes(2, realm)
+        .uuid(3, context.life().uuid())
+        .u64(4, P::LAYER.tag())
+        .record(5, |f| parts.visibility().encode(context, f))
+        .record(6, |f| outcome = parts.encode(f));
+    outcome.map(|()| fields)
+}
+
+/// When a question is asked: the cache epoch and the version of the tenant's documents, read *before* anything is
+/// retrieved. Bound to the tenant; what it holds is not shown.
+pub struct Moment(Scoped<Read>);
+
+pub(crate) struct Read {
+    pub(crate) realm: RealmTag,
+    pub(crate) epoch: Epoch,
+    pub(crate) corpus: Option<CorpusVersion>,
+}
+
+impl Moment {
+    pub(crate) fn new(context: &TenantContext, read: Read) -> Self {
+        Self(context.scope(read))
+    }
+}
+
+impl fmt::Debug for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Moment(..)")
+    }
+}
+
+/// The key of an entry. Opaque: not made from text or bytes, not read back, and `Debug` shows nothing of it. Don't hand
+/// a form of it to clients: a key that two callers can compare is an oracle (LiteLLM 29955).
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct CacheKey {
+    layer: Layer,
+    digest: Digest<purpose::CacheKey>,
+}
+
+impl CacheKey {
+    pub(crate) const fn new(layer: Layer, digest: Digest<purpose::CacheKey>) -> Self {
+        Self { layer, digest }
+    }
+
+    /// The layer.
+    #[must_use]
+    pub const fn layer(&self) -> Layer {
+        self.layer
+    }
+
+    pub(crate) const fn digest(&self) -> &[u8; 32] {
+        self.digest.as_bytes()
+    }
+
+    /// What a value under this key is sealed to: the whole digest, the layer and the schema of values.
+    pub(crate) fn place(&self) -> Fields {
+        let mut place = Fields::new();
+        place.bytes(1, self.digest()).u64(2, self.layer.tag()).u64(3, u64::from(VALUE_SCHEMA));
+        place
+    }
+}
+
+impl fmt::Debug for CacheKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CacheKey(..)")
+    }
+}
+
+/// The salt that keeps a tenant's prefixes apart in an inference engine: `s1_` and 43 characters of base64url.
+///
+/// Never standard base64: vLLM refuses `/` in a salt (vLLM 51444), which half of all digests would have. The prefix
+/// keeps it from ever being an adapter's name (vLLM 44701).
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct EngineSalt(String);
+
+impl EngineSalt {
+    pub(crate) fn new(digest: &Digest<purpose::EngineSalt>) -> Self {
+        Self(format!("s1_{}", data_encoding::BASE64URL_NOPAD.encode(digest.as_bytes())))
+    }
+
+    /// The text for the engine's body. Whoever knows it can share the tenant's prefixes: never show it to a client.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for EngineSalt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("EngineSalt(..)")
+    }
+}
+
+/// Changes whenever the meaning of an encoded part does: entries of an older one are never found again.
+const KEY_SCHEMA: u64 = 1;
+
+/// The form of sealed values.
+pub(crate) const VALUE_SCHEMA: u16 = 1;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,215 @@
+//! The pool, before and after it was inspected.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use sqlx::postgres::PgPool;
+use tenancy_core::{Gate, Realm, StoreName, TenantContext};
+
+use crate::declaration::Declaration;
+use crate::error::PgError;
+use crate::inspect::{self, InspectPolicy, Inspection};
+use crate::options::PgOptions;
+use crate::scope::Scope;
+use crate::tenant_db::TenantDb;
+use crate::untenanted::Untenanted;
+
+/// A database of a realm. What it can do depends on its state: an [`Uninspected`] one can be inspected, and only an
+/// [`Inspected`] one can be scoped.
+///
+/// ```no_run
+/// # async fn run(realm: &tenancy_core::Realm, ctx: &tenancy_core::TenantContext) -> Result<(), tenancy_pg::PgError> {
+/// use tenancy_pg::{Database, Declaration, PgOptions, RowKeyType, TenantTable};
+///
+/// let declaration = Declaration::builder()
+///     .tenant_table(TenantTable::new("public", "note", "tenant_id", RowKeyType::Uuid))
+///     .build()?;
+/// let options = PgOptions::new("postgres://app@localhost/rag".parse()?);
+/// let database = Database::open(realm, options, &declaration).await?;
+/// let mine = database.scoped(ctx)?;
+/// let notes: i64 = sqlx::query_scalar("select count(*) from note").fetch_one(&mine).await?;
+/// # let _ = notes;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// ```compile_fail,E0599
+/// # async fn run(realm: &tenancy_core::Realm, ctx: &tenancy_core::TenantContext) -> Result<(), tenancy_pg::PgError> {
+/// # use tenancy_pg::{Database, PgOptions};
+/// let options = PgOptions::new("postgres://app@localhost/rag".parse()?);
+/// let database = Database::connect(realm, options).await?;
+/// let mine = database.scoped(ctx)?; // not inspected: no such method
+/// # Ok(())
+/// # }
+/// ```
+pub struct Database<State> {
+    state: State,
+}
+
+/// The state of a [`Database`] that can only be inspected.
+pub struct Uninspected {
+    gate: Gate,
+    options: PgOptions,
+}
+
+/// The state of a [`Database`] that passed the inspection.
+#[derive(Clone)]
+pub struct Inspected {
+    shared: Arc<Shared>,
+}
+
+/// What the handles of an inspected database share.
+pub(crate) struct Shared {
+    pub(crate) gate: Gate,
+    pub(crate) pool: PgPool,
+    pub(crate) options: PgOptions,
+    pub(crate) declaration: Declaration,
+    policy: InspectPolicy,
+    last: Mutex<Inspection>,
+}
+
+impl Database<Uninspected> {
+    /// Connects once, to see that it can.
+    ///
+    /// # Errors
+    /// [`PgError`] when it can't.
+    pub async fn connect(realm: &Realm, options: PgOptions) -> Result<Self, PgError> {
+        let gate = Gate::new(realm, STORE);
+        let gate = match options.region_of() {
+            Some(region) => gate.in_region(region.clone()),
+            None => gate,
+        };
+        inspect::knock(&options).await?;
+        Ok(Self { state: Uninspected { gate, options } })
+    }
+
+    /// Looks whether the database keeps tenants apart for the role that connects.
+    ///
+    /// # Errors
+    /// [`PgError::Inspection`] with the whole report when anything fatal was found, or [`PgError`] when it can't look.
+    pub async fn inspect(self, declaration: &Declaration) -> Result<Database<Inspected>, PgError> {
+        self.inspect_with(declaration, InspectPolicy::default()).await
+    }
+
+    /// As [`inspect`](Self::inspect), with other severities.
+    ///
+    /// # Errors
+    /// As [`inspect`](Self::inspect).
+    pub async fn inspect_with(
+        self,
+        declaration: &Declaration,
+        policy: InspectPolicy,
+    ) -> Result<Database<Inspected>, PgError> {
+        let inspection = self.report(declaration, policy).await?.passed()?;
+        let Uninspected { gate, options } = self.state;
+        let pool = options.pool(declaration.setting());
+        let declaration = declaration.clone();
+        let shared = Shared { gate, pool, options, declaration, policy, last: Mutex::new(inspection) };
+        Ok(Database { state: Inspected { shared: Arc::new(shared) } })
+    }
+
+    /// The report, whatever it says: for a command line that shows it.
+    ///
+    /// # Errors
+    /// [`PgError`] when it can't look.
+    pub async fn report(&self, declaration: &Declaration, policy: InspectPolicy) -> Result<Inspection, PgError> {
+        inspect::inspect(&self.state.options, declaration, policy).await
+    }
+}
+
+impl Database<Inspected> {
+    /// Connects and inspects.
+    ///
+    /// # Errors
+    /// As [`Database::connect`] and [`Database::inspect`].
+    pub async fn open(realm: &Realm, options: PgOptions, declaration: &Declaration) -> Result<Self, PgError> {
+        Database::connect(realm, options).await?.inspect(declaration).await
+    }
+
+    /// The database in a tenant's scope.
+    ///
+    /// # Errors
+    /// [`PgError::Denied`], recorded, for a context of another realm, of a tenant placed elsewhere, or one that may not
+    /// be used any more; [`PgError::RowKeyType`] when the tenant's row key does not fit the declared tables.
+    pub fn scoped(&self, context: &TenantContext) -> Result<TenantDb, PgError> {
+        let shared = &self.state.shared;
+        let pass = shared.gate.scoped(context)?;
+        let key = context.record().row_key();
+        if !shared.declaration.takes(key) {
+            return Err(PgError::RowKeyType);
+        }
+        let scope = Scope::of(shared.declaration.setting_name(), key)?;
+        Ok(TenantDb::new(Arc::clone(shared), pass, Arc::new(scope)))
+    }
+
+    /// The tables that are the same for everybody.
+    #[must_use]
+    pub fn untenanted(&self) -> Untenanted {
+        Untenanted::new(Arc::clone(&self.state.shared))
+    }
+
+    /// Looks again. After a report with a fatal finding no handle of this database begins anything until a later one is
+    /// free of them.
+    ///
+    /// # Errors
+    /// As [`Database::inspect`]. One that can't look leaves the last report standing.
+    pub async fn reinspect(&self) -> Result<Inspection, PgError> {
+        let shared = &self.state.shared;
+        let inspection = inspect::inspect(&shared.options, &shared.declaration, shared.policy).await?;
+        *shared.last.lock().unwrap_or_else(PoisonError::into_inner) = inspection.clone();
+        inspection.passed()
+    }
+
+    /// The last report: what was found and is not fatal.
+    #[must_use]
+    pub fn inspection(&self) -> Inspection {
+        self.state.shared.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Closes the pool and waits for the connections that are in use. Idempotent.
+    pub async fn close(&self) {
+        self.state.shared.pool.close().await;
+    }
+}
+
+impl Shared {
+    /// Refuses after a re-inspection that failed.
+    pub(crate) fn ensure_inspected(&self) -> Result<(), PgError> {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.fatal().next().is_none() { Ok(()) } else { Err(PgError::Inspection(Box::new(last.clone()))) }
+    }
+}
+
+impl Clone for Database<Inspected> {
+    fn clone(&self) -> Self {
+        Self { state: self.state.clone() }
+    }
+}
+
+impl<State> fmt::Debug for Database<State> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = std::any::type_name::<State>();
+        write!(f, "Database<{}>", state.rsplit("::").next().unwrap_or(state))
+    }
+}
+
+impl fmt::Debug for Uninspected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Uninspected")
+    }
+}
+
+impl fmt::Debug for Inspected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Inspected")
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Shared")
+    }
+}
+
+/// The store's name in the audit log and in placements.
+const STORE: StoreName = StoreName::new("postgres");

@@ -1,0 +1,113 @@
+//! What can go wrong here.
+
+use tenancy_core::{BoxError, Denial, Redacted};
+
+use crate::declaration::DeclarationError;
+use crate::inspect::Inspection;
+use crate::redact::{DatabaseError, redact};
+
+/// An error of this crate.
+///
+/// [`Denial::of`] finds the denial in it, and in the [`sqlx::Error`] that an executor had to return instead: that one
+/// carries a `PgError` as its source, and `PgError::from` takes it out again.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PgError {
+    /// Refused, and on record.
+    #[error("{0}")]
+    Denied(
+        #[from]
+        #[source]
+        Denial,
+    ),
+    /// The database does not keep tenants apart; the report says why and what mends it.
+    #[error("the inspection found {} fatal faults: {}", .0.fatal().count(), .0.codes())]
+    Inspection(Box<Inspection>),
+    /// A declaration that can't be used.
+    #[error(transparent)]
+    Declaration(#[from] DeclarationError),
+    /// The tenant's row key is of another type than the tenant tables' columns.
+    #[error("the tenant's row key is of another type than the declared tables")]
+    RowKeyType,
+    /// A statement without an argument list (`raw_sql`, a bare `&str`) could hold several statements: use
+    /// `sqlx::query`.
+    #[error("only statements with an argument list can be run here, see sqlx::query")]
+    SimpleProtocol,
+    /// A statement of this transaction was dropped before its end, or the connection broke: nothing of it is kept.
+    #[error("the transaction was interrupted")]
+    Interrupted,
+    /// The server refused a statement.
+    #[error(transparent)]
+    Database(DatabaseError),
+    /// No row where one was expected.
+    #[error("no row where one was expected")]
+    RowNotFound,
+    /// No connection came free in time.
+    #[error("no connection to the database came free in time")]
+    Busy,
+    /// The driver failed.
+    #[error("the database could not be used")]
+    Driver(#[source] Redacted<BoxError>),
+    /// A migration failed.
+    #[error("the migration failed")]
+    Migration(#[source] Redacted<BoxError>),
+    /// The control store's role is a superuser or goes past row level security.
+    #[error("the control store needs a plain role of its own")]
+    ControlRole,
+    /// The directory refused a change.
+    #[error(transparent)]
+    Conflict(#[from] tenancy_core::DirectoryConflict),
+    /// A record of the control store can't be read.
+    #[error("a record of the control store can't be read")]
+    Record,
+}
+
+impl PgError {
+    /// The denial, if this is one.
+    #[must_use]
+    pub fn denial(&self) -> Option<Denial> {
+        Denial::of(self)
+    }
+}
+
+/// Withholds what the driver's error quotes.
+impl From<sqlx::Error> for PgError {
+    fn from(error: sqlx::Error) -> Self {
+        match error {
+            sqlx::Error::Database(e) => Self::Database(DatabaseError::of(&*e)),
+            sqlx::Error::Configuration(e) => match e.downcast::<Self>() {
+                Ok(ours) => *ours,
+                Err(other) => Self::Driver(Redacted::new(other)),
+            },
+            sqlx::Error::RowNotFound => Self::RowNotFound,
+            sqlx::Error::PoolTimedOut => Self::Busy,
+            other => Self::Driver(Redacted::new(other.into())),
+        }
+    }
+}
+
+/// For executors, whose error is sqlx's: the denial stays in the source chain.
+impl From<PgError> for sqlx::Error {
+    fn from(error: PgError) -> Self {
+        match error {
+            PgError::Database(e) => Self::Database(Box::new(e)),
+            PgError::RowNotFound => Self::RowNotFound,
+            PgError::Busy => Self::PoolTimedOut,
+            other => redact(Self::Configuration(Box::new(other))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_denial_goes_into_a_driver_error_and_comes_out_again() {
+        let inside: sqlx::Error = PgError::Denied(Denial::DeadlinePassed).into();
+        assert_eq!(Denial::of(&inside), Some(Denial::DeadlinePassed));
+        let outside = PgError::from(inside);
+        assert_eq!(outside.denial(), Some(Denial::DeadlinePassed));
+        assert!(matches!(outside, PgError::Denied(Denial::DeadlinePassed)));
+    }
+}

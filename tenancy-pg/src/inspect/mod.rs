@@ -1,0 +1,103 @@
+//! Does this database keep tenants apart, for the role that connects?
+//!
+//! The types can't see a login that is a superuser, a table without FORCE or a policy that lets everything through. The
+//! inspection can: it asks the catalog, as the role that the service uses, before the first tenant is served.
+//!
+//! Some rules that are told elsewhere are wrong and are not here: a policy without `WITH CHECK` uses its `USING` for
+//! writes, so its absence is no leak (rowsecurity.c, `add_security_quals`); `pg_read_all_data` does not go past row
+//! level security.
+
+mod policies;
+mod report;
+mod roles;
+mod server;
+mod shape;
+mod tables;
+mod tokens;
+mod world;
+
+use sqlx::postgres::{PgConnectOptions, PgConnection};
+use sqlx::{Connection, Executor};
+
+pub use report::{Code, Finding, Inspection, Severity};
+
+use crate::declaration::{Declaration, DEFAULT_SETTING};
+use crate::error::PgError;
+use crate::options::PgOptions;
+
+/// Severities that a service may choose.
+#[derive(Clone, Copy, Debug)]
+#[must_use]
+pub struct InspectPolicy {
+    server_floor: Severity,
+}
+
+impl InspectPolicy {
+    /// An old server is a warning; everything else that is found is fatal unless it says otherwise.
+    pub const fn new() -> Self {
+        Self { server_floor: Severity::Warning }
+    }
+
+    /// What a server below the minimum minor release means.
+    pub const fn server_floor(mut self, severity: Severity) -> Self {
+        self.server_floor = severity;
+        self
+    }
+}
+
+impl Default for InspectPolicy {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Connects and goes away again.
+pub(crate) async fn knock(options: &PgOptions) -> Result<(), PgError> {
+    Ok(connect(&options.connect_options(DEFAULT_SETTING)).await?.close().await?)
+}
+
+/// Looks at everything in one read-only snapshot, on a connection of its own made the way the pool makes them.
+pub(crate) async fn inspect(
+    options: &PgOptions,
+    declaration: &Declaration,
+    policy: InspectPolicy,
+) -> Result<Inspection, PgError> {
+    let mut connection = connect(&options.connect_options(declaration.setting())).await?;
+    let inspection = look(&mut connection, declaration, policy).await;
+    // The report is worth more than a polite good-bye.
+    let _closed = connection.close().await;
+    inspection
+}
+
+async fn look(
+    connection: &mut PgConnection,
+    declaration: &Declaration,
+    policy: InspectPolicy,
+) -> Result<Inspection, PgError> {
+    connection.execute(SNAPSHOT).await?;
+    let session = server::session(connection).await?;
+    let mut findings = server::findings(&session, policy.server_floor);
+    let roles = roles::reachable(connection).await?;
+    findings.extend(roles::findings(&session, &roles));
+    findings.extend(roles::default_settings(connection, declaration).await?);
+    let tables = tables::load(connection, declaration).await?;
+    findings.extend(tables::findings(&tables, &roles));
+    for table in &tables {
+        findings.extend(policies::findings(connection, table, roles.len() > 1).await?);
+    }
+    findings.extend(world::findings(connection, declaration).await?);
+    findings.sort_by_key(|finding| finding.severity);
+    Ok(Inspection {
+        server_version: session.version,
+        session_user: session.session_user,
+        current_user: session.current_user,
+        findings,
+    })
+}
+
+async fn connect(options: &PgConnectOptions) -> Result<PgConnection, PgError> {
+    Ok(PgConnection::connect_with(options).await?)
+}
+
+/// With this search path the catalog prints every name that is not its own with its schema.
+const SNAPSHOT: &str = "begin isolation level repeatable read read only; set local search_path = pg_catalog";

@@ -1,0 +1,50 @@
+//! One statement with its arguments, taken out of whatever sqlx's query types made of it.
+
+use sqlx::error::BoxDynError;
+use sqlx::postgres::{PgArguments, PgStatement};
+use sqlx::{Execute, Postgres, SqlStr};
+
+use crate::error::PgError;
+
+/// A statement with an argument list, so the extended protocol carries it, and that takes one statement only.
+pub(crate) struct OneStatement {
+    sql: SqlStr,
+    arguments: Option<PgArguments>,
+    prepared: Option<PgStatement>,
+    persistent: bool,
+}
+
+impl OneStatement {
+    /// Takes a query apart.
+    ///
+    /// # Errors
+    /// [`PgError::SimpleProtocol`] for one without an argument list; sqlx's own for arguments that can't be encoded.
+    pub(crate) fn take<'q, E: Execute<'q, Postgres>>(mut query: E) -> Result<Self, sqlx::Error> {
+        let prepared = query.statement().cloned();
+        let arguments = query.take_arguments().map_err(|e| crate::redact::redact(sqlx::Error::Encode(e)))?;
+        let persistent = query.persistent();
+        if arguments.is_none() {
+            return Err(PgError::SimpleProtocol.into());
+        }
+        Ok(Self { sql: query.sql(), arguments, prepared, persistent })
+    }
+}
+
+impl<'q> Execute<'q, Postgres> for OneStatement {
+    fn sql(self) -> SqlStr {
+        self.sql
+    }
+
+    fn statement(&self) -> Option<&PgStatement> {
+        self.prepared.as_ref()
+    }
+
+    fn take_arguments(&mut self) -> Result<Option<PgArguments>, BoxDynError> {
+        // Empty, not `None`: a second call must not fall back to the simple protocol.
+        Ok(Some(self.arguments.take().unwrap_or_default()))
+    }
+
+    fn persistent(&self) -> bool {
+        self.persistent
+    }
+}

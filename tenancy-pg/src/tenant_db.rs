@@ -1,0 +1,174 @@
+//! The database as one tenant sees it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use futures_core::future::BoxFuture;
+use futures_core::stream::BoxStream;
+use sqlx::postgres::{PgRow, PgStatement, PgTypeInfo};
+use sqlx::{Execute, Executor, Postgres, SqlStr};
+use tenancy_core::{Denial, Pass, TenantContext};
+
+use crate::database::Shared;
+use crate::error::PgError;
+use crate::lease::Lease;
+use crate::scope::{Access, Scope};
+use crate::statement::OneStatement;
+use crate::stream::stream;
+use crate::tenant_tx::{Step, TenantTx};
+
+/// The database in one tenant's scope. Owned, cheap to clone, `Send + Sync + 'static`.
+///
+/// `&TenantDb` is a [`sqlx::Executor`] that takes the place of a `&PgPool`: each statement runs in a scoped transaction
+/// of its own, which is committed at the end of its rows. Read streams to their end; one that is dropped before it is
+/// rolled back.
+///
+/// ```no_run
+/// # async fn run(db: &tenancy_pg::TenantDb) -> Result<(), Box<dyn std::error::Error>> {
+/// use tenancy_pg::OrNotVisible;
+///
+/// let body: Option<String> =
+///     sqlx::query_scalar("select body from note where id = $1").bind(7).fetch_optional(db).await?;
+/// let body = body.or_not_visible(db)?; // absent or somebody else's: one denial, on record
+///
+/// let mut tx = db.begin().await?;
+/// sqlx::query("update note set body = $1 where id = $2").bind(body).bind(8).execute(&mut tx).await?;
+/// tx.commit().await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct TenantDb {
+    shared: Arc<Shared>,
+    pass: Pass,
+    scope: Arc<Scope>,
+}
+
+impl TenantDb {
+    pub(crate) const fn new(shared: Arc<Shared>, pass: Pass, scope: Arc<Scope>) -> Self {
+        Self { shared, pass, scope }
+    }
+
+    /// Begins a transaction that may write.
+    ///
+    /// One round-trip. Dropped before it answers: the connection is closed and the record says `cancelled`.
+    ///
+    /// # Errors
+    /// [`PgError::Denied`], recorded; [`PgError::Busy`] when no connection came free in time;
+    /// [`PgError::Inspection`] after a re-inspection that failed; or what the server said to the opening batch.
+    pub async fn begin(&self) -> Result<TenantTx<'_>, PgError> {
+        self.open("pg.begin", Access::ReadWrite).await
+    }
+
+    /// Begins a transaction that can't write: Postgres refuses (SQLSTATE 25006). It needs no commit; dropped, it ends
+    /// behind the scenes.
+    ///
+    /// # Errors
+    /// As [`begin`](Self::begin).
+    pub async fn read(&self) -> Result<TenantTx<'_>, PgError> {
+        self.open("pg.read", Access::ReadOnly).await
+    }
+
+    /// The context.
+    #[must_use]
+    pub const fn context(&self) -> &TenantContext {
+        self.pass.context()
+    }
+
+    pub(crate) const fn pass(&self) -> &Pass {
+        &self.pass
+    }
+
+    async fn open(&self, action: &'static str, access: Access) -> Result<TenantTx<'_>, PgError> {
+        let entered = self.pass.enter(action).await?;
+        if let Err(error) = self.shared.ensure_inspected() {
+            entered.failed();
+            return Err(error);
+        }
+        let remaining = entered.context().remaining();
+        let opening = self.scope.opening(access, remaining.min(self.shared.options.statement_patience()));
+        let lease = Lease::open(&self.shared.pool, &opening, self.shared.options.most_connections());
+        match tokio::time::timeout(remaining, lease).await {
+            Err(_elapsed) => Err(entered.deny(Denial::DeadlinePassed).into()),
+            Ok(Err(error)) => {
+                entered.failed();
+                Err(error.into())
+            }
+            Ok(Ok(lease)) => {
+                let reads_only = access == Access::ReadOnly;
+                Ok(TenantTx::new(&self.pass, Arc::clone(&self.scope), entered, lease, reads_only))
+            }
+        }
+    }
+
+    async fn statement(&self) -> Result<TenantTx<'_>, PgError> {
+        self.open("pg.statement", Access::ReadWrite).await
+    }
+}
+
+impl<'c> Executor<'c> for &'c TenantDb {
+    type Database = Postgres;
+
+    fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, Result<Step, sqlx::Error>>
+    where
+        'c: 'e,
+        E: 'q + Execute<'q, Postgres>,
+    {
+        let statement = OneStatement::take(query);
+        stream(move |out| async move {
+            let statement = statement?;
+            let mut tx = self.statement().await?;
+            tx.relay(statement, &out).await?;
+            Ok(tx.commit().await?)
+        })
+    }
+
+    fn fetch_optional<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, Result<Option<PgRow>, sqlx::Error>>
+    where
+        'c: 'e,
+        E: 'q + Execute<'q, Postgres>,
+    {
+        let statement = OneStatement::take(query);
+        Box::pin(async move {
+            let statement = statement?;
+            let mut tx = self.statement().await?;
+            let row = tx.first_row(statement).await?;
+            tx.commit().await?;
+            Ok(row)
+        })
+    }
+
+    fn prepare_with<'e>(
+        self,
+        sql: SqlStr,
+        parameters: &'e [PgTypeInfo],
+    ) -> BoxFuture<'e, Result<PgStatement, sqlx::Error>>
+    where
+        'c: 'e,
+    {
+        Box::pin(async move {
+            let mut tx = self.read().await?;
+            let statement = tx.prepare(sql, parameters).await?;
+            tx.rollback().await?;
+            Ok(statement)
+        })
+    }
+
+    fn describe<'e>(self, sql: SqlStr) -> BoxFuture<'e, Result<sqlx::Describe<Postgres>, sqlx::Error>>
+    where
+        'c: 'e,
+    {
+        Box::pin(async move {
+            let mut tx = self.read().await?;
+            let described = tx.describe_statement(sql).await?;
+            tx.rollback().await?;
+            Ok(described)
+        })
+    }
+}
+
+impl fmt::Debug for TenantDb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TenantDb({:?})", self.pass.context().life())
+    }
+}

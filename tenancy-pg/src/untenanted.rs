@@ -1,0 +1,128 @@
+//! Tables that are the same for everybody.
+
+use std::fmt;
+use std::sync::Arc;
+
+use futures_core::future::BoxFuture;
+use futures_core::stream::BoxStream;
+use futures_util::TryStreamExt;
+use sqlx::postgres::{PgRow, PgStatement, PgTypeInfo};
+use sqlx::{Either, Execute, Executor, Postgres, SqlStr};
+use tenancy_core::Denial;
+
+use crate::database::Shared;
+use crate::error::PgError;
+use crate::lease::{Closing, Lease};
+use crate::redact::redact;
+use crate::scope::{Access, End, Scope};
+use crate::statement::OneStatement;
+use crate::stream::{Outlet, stream};
+use crate::tenant_tx::Step;
+
+/// Reads what is declared global, with no tenant set.
+///
+/// `&Untenanted` is a [`sqlx::Executor`]; each statement runs in a READ ONLY transaction of its own. Tenant tables show
+/// no row: their policies compare with NULL, and the inspection has made sure that every one of them is forced. Global
+/// tables are written by migrations.
+#[derive(Clone)]
+pub struct Untenanted {
+    shared: Arc<Shared>,
+    scope: Arc<Scope>,
+}
+
+impl Untenanted {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        let scope = Arc::new(Scope::nobody(shared.declaration.setting_name()));
+        Self { shared, scope }
+    }
+
+    async fn open(&self) -> Result<Lease, PgError> {
+        self.shared.ensure_inspected()?;
+        let options = &self.shared.options;
+        let opening = self.scope.opening(Access::ReadOnly, options.statement_patience());
+        Ok(Lease::open(&self.shared.pool, &opening, options.most_connections()).await?)
+    }
+
+    async fn close(&self, lease: Lease, end: End) -> Result<(), PgError> {
+        match lease.close(&self.scope, end).await {
+            Closing::Ended { .. } | Closing::WasAborted => Ok(()),
+            Closing::Breach => Err(self.shared.gate.refuse("pg.untenanted", Denial::StoreBreach).into()),
+            Closing::Failed(error) => Err(error.into()),
+        }
+    }
+
+    async fn relay(&self, statement: OneStatement, out: &Outlet<Step>) -> Result<(), sqlx::Error> {
+        let mut lease = self.open().await?;
+        {
+            let mut steps = lease.connection()?.fetch_many(statement);
+            while let Some(step) = steps.try_next().await.map_err(redact)? {
+                out.give(step).await;
+            }
+        }
+        Ok(self.close(lease, End::Rollback).await?)
+    }
+}
+
+impl<'c> Executor<'c> for &'c Untenanted {
+    type Database = Postgres;
+
+    fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, Result<Step, sqlx::Error>>
+    where
+        'c: 'e,
+        E: 'q + Execute<'q, Postgres>,
+    {
+        let statement = OneStatement::take(query);
+        stream(move |out| async move { self.relay(statement?, &out).await })
+    }
+
+    fn fetch_optional<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, Result<Option<PgRow>, sqlx::Error>>
+    where
+        'c: 'e,
+        E: 'q + Execute<'q, Postgres>,
+    {
+        let mut steps = self.fetch_many(query);
+        Box::pin(async move {
+            let mut first = None;
+            while let Some(step) = steps.try_next().await? {
+                if let (None, Either::Right(row)) = (&first, step) {
+                    first = Some(row);
+                }
+            }
+            Ok(first)
+        })
+    }
+
+    fn prepare_with<'e>(
+        self,
+        sql: SqlStr,
+        parameters: &'e [PgTypeInfo],
+    ) -> BoxFuture<'e, Result<PgStatement, sqlx::Error>>
+    where
+        'c: 'e,
+    {
+        Box::pin(async move {
+            let mut lease = self.open().await?;
+            let statement = lease.connection()?.prepare_with(sql, parameters).await.map_err(redact)?;
+            self.close(lease, End::Rollback).await?;
+            Ok(statement)
+        })
+    }
+
+    fn describe<'e>(self, sql: SqlStr) -> BoxFuture<'e, Result<sqlx::Describe<Postgres>, sqlx::Error>>
+    where
+        'c: 'e,
+    {
+        Box::pin(async move {
+            let mut lease = self.open().await?;
+            let described = lease.connection()?.describe(sql).await.map_err(redact)?;
+            self.close(lease, End::Rollback).await?;
+            Ok(described)
+        })
+    }
+}
+
+impl fmt::Debug for Untenanted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Untenanted")
+    }
+}

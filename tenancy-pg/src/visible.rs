@@ -1,0 +1,56 @@
+//! From "no row" to "not visible".
+
+use tenancy_core::{Denial, Pass};
+
+use crate::error::PgError;
+use crate::tenant_db::TenantDb;
+use crate::tenant_tx::TenantTx;
+
+/// Makes of a missing row a denial.
+///
+/// Under row level security somebody else's row and one that never was look alike, and nobody looks across the boundary
+/// to tell them apart. A listing that found nothing is empty; an id that named nothing was denied.
+pub trait OrNotVisible {
+    /// What is there when it is there.
+    type Row;
+
+    /// The row, or [`Denial::NotVisible`], on record.
+    ///
+    /// # Errors
+    /// [`PgError::Denied`].
+    fn or_not_visible(self, mine: &impl Scoped) -> Result<Self::Row, PgError>;
+}
+
+impl<T> OrNotVisible for Option<T> {
+    type Row = T;
+
+    fn or_not_visible(self, mine: &impl Scoped) -> Result<T, PgError> {
+        self.ok_or_else(|| mine.pass().refuse("pg.row", Denial::NotVisible).into())
+    }
+}
+
+/// A handle in a tenant's scope: [`TenantDb`] and [`TenantTx`]. Sealed.
+pub trait Scoped: sealed::HasPass {}
+
+impl Scoped for TenantDb {}
+impl Scoped for TenantTx<'_> {}
+
+mod sealed {
+    use super::{Pass, TenantDb, TenantTx};
+
+    pub trait HasPass {
+        fn pass(&self) -> &Pass;
+    }
+
+    impl HasPass for TenantDb {
+        fn pass(&self) -> &Pass {
+            self.pass()
+        }
+    }
+
+    impl HasPass for TenantTx<'_> {
+        fn pass(&self) -> &Pass {
+            self.pass()
+        }
+    }
+}

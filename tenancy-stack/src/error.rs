@@ -1,0 +1,45 @@
+//! One error for all stores of a request.
+
+use tenancy_core::{Denial, Face};
+
+/// What went wrong in some store. Every variant is safe to log: drivers' texts are withheld.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Refused.
+    #[error(transparent)]
+    Denied(#[from] Denial),
+    /// The database.
+    #[cfg(feature = "pg")]
+    #[error(transparent)]
+    Database(#[from] tenancy_pg::PgError),
+    /// The vector store.
+    #[cfg(feature = "vector")]
+    #[error(transparent)]
+    Vectors(#[from] tenancy_vector::VectorError),
+    /// The caches.
+    #[cfg(feature = "cache")]
+    #[error(transparent)]
+    Cache(#[from] tenancy_cache::CacheError),
+    /// The tools.
+    #[cfg(feature = "tools")]
+    #[error(transparent)]
+    Tools(#[from] tenancy_tools::ToolsError),
+    /// The service was built without this store.
+    #[error("the service has no {0}")]
+    NotConfigured(&'static str),
+}
+
+impl Error {
+    /// The denial in it, if it is one.
+    #[must_use]
+    pub fn denial(&self) -> Option<Denial> {
+        Denial::of(self)
+    }
+
+    /// What the caller may learn: the denial's face, or that the service is not available now.
+    #[must_use]
+    pub fn face(&self) -> Face {
+        self.denial().map_or(Face::Unavailable, |denial| denial.face())
+    }
+}

@@ -1,0 +1,239 @@
+//! The checks, each of which leaves nothing behind but what it says.
+
+use std::sync::Arc;
+
+use serde_json::Map;
+use tenancy_core::{Denial, Realm, StoreVerdict, TenantContext};
+
+use super::corpus::{self, DIMENSION, Numbers};
+use super::{Nonconformance, ReferenceBackend, ensure};
+use crate::backend::{TaggedPoint, UpsertRequest, VectorBackend};
+use crate::error::{BackendError, VectorError};
+use crate::id::{ExternalId, PointKey};
+use crate::point::{Found, Hit};
+use crate::query::VectorQuery;
+use crate::schema::Schema;
+use crate::store::VectorStore;
+use crate::tag;
+use crate::tenant::TenantVectors;
+use crate::vector::SparseVector;
+
+/// A partition that nobody wrote to answers like one without points.
+///
+/// # Errors
+/// [`Nonconformance`], as for the other checks.
+pub async fn empty_partitions(
+    realm: &Realm,
+    backend: &Arc<dyn VectorBackend>,
+    context: &TenantContext,
+) -> Result<(), Nonconformance> {
+    let mine = scoped(realm, backend, context)?;
+    let id = corpus::id("nobody's")?;
+    ensure(mine.count().await? == 0, "an empty partition counts no points")?;
+    ensure(mine.get(std::slice::from_ref(&id)).await? == [Found::NotVisible], "an empty partition holds no id")?;
+    ensure(mine.query(&anything()?).await?.is_empty(), "an empty partition has no hits")?;
+    ensure(mine.delete(&[id]).await?.removed() == 0, "nothing is deleted from an empty partition")
+}
+
+/// Two tenants with the same ids have points of their own.
+///
+/// # Errors
+/// [`Nonconformance`].
+pub async fn separation(
+    realm: &Realm,
+    backend: &Arc<dyn VectorBackend>,
+    one: &TenantContext,
+    two: &TenantContext,
+) -> Result<(), Nonconformance> {
+    let (mine, theirs) = (scoped(realm, backend, one)?, scoped(realm, backend, two)?);
+    let names = ["shared", "a:b", "e\u{301}", "\u{e9}", "Shared"];
+    let ids = names.map(corpus::id).into_iter().collect::<Result<Vec<_>, _>>()?;
+    let mut numbers = Numbers::new(1);
+    for tenant in [&mine, &theirs] {
+        let points = names.map(|name| corpus::point(name, &mut numbers)).into_iter().collect::<Result<_, _>>()?;
+        tenant.upsert(points).await?;
+        ensure(tenant.count().await? == names.len() as u64, "ids are compared by bytes, within a tenant")?;
+    }
+    ensure(mine.delete(&ids[..1]).await?.removed() == 1, "a point of one's own is deleted")?;
+    ensure(theirs.count().await? == names.len() as u64, "another tenant's point of the same id stays")?;
+    ensure(theirs.get(&ids).await?.iter().all(|found| found.point().is_some()), "and is found")?;
+    ensure(mine.get(&ids[..1]).await? == [Found::NotVisible], "a deleted point is not found")?;
+    ensure(mine.query(&anything()?).await?.len() == names.len() - 1, "a query sees one's own points only")?;
+    let _all_gone = (mine.delete(&ids).await?, theirs.delete(&ids).await?);
+    ensure(mine.count().await? + theirs.count().await? == 0, "all points can be deleted")
+}
+
+/// A point with an id that is there replaces it as a whole.
+///
+/// # Errors
+/// [`Nonconformance`].
+pub async fn replacing(
+    realm: &Realm,
+    backend: &Arc<dyn VectorBackend>,
+    context: &TenantContext,
+) -> Result<(), Nonconformance> {
+    let mine = scoped(realm, backend, context)?;
+    let mut numbers = Numbers::new(2);
+    let first = corpus::point("again", &mut numbers)?;
+    let second = crate::Point::new(corpus::id("again")?, numbers.dense(), SparseVector::empty(), Map::new())?;
+    mine.upsert(vec![first.clone()]).await?;
+    mine.upsert(vec![second]).await?;
+    ensure(mine.count().await? == 1, "a second upsert of an id makes no second point")?;
+    let found = mine.get(std::slice::from_ref(first.id())).await?;
+    ensure(found.iter().all(|found| found.point().is_some_and(|p| p.payload().is_empty())), "the payload is replaced")?;
+    let old_terms = first.sparse.clone();
+    if !old_terms.is_empty() {
+        ensure(mine.query(&VectorQuery::sparse(old_terms)?).await?.is_empty(), "the vectors are replaced")?;
+    }
+    clear(&mine, [first.id().clone()]).await
+}
+
+/// Hits, scores and order are those of an exhaustive search, for each kind of query and with each kind of filter.
+///
+/// # Errors
+/// [`Nonconformance`].
+pub async fn ranking(
+    realm: &Realm,
+    backend: &Arc<dyn VectorBackend>,
+    context: &TenantContext,
+) -> Result<(), Nonconformance> {
+    let exact: Arc<dyn VectorBackend> = Arc::new(ReferenceBackend::new());
+    let (mine, exact) = (scoped(realm, backend, context)?, scoped(realm, &exact, context)?);
+    let mut numbers = Numbers::new(3);
+    let points = corpus::points(&mut numbers)?;
+    mine.upsert(points.clone()).await?;
+    exact.upsert(points.clone()).await?;
+    for query in corpus::queries(&mut numbers)? {
+        let (found, wanted) = (mine.query(&query).await?, exact.query(&query).await?);
+        ensure(found.iter().map(Hit::id).eq(wanted.iter().map(Hit::id)), "hits are those of an exhaustive search")?;
+        let near = |(a, b): (&Hit, &Hit)| (a.score() - b.score()).abs() < 1e-4;
+        ensure(found.iter().zip(&wanted).all(near), "scores are those of an exhaustive search")?;
+        ensure(found.iter().zip(&wanted).all(|(a, b)| a.payload() == b.payload()), "payloads come back as they went")?;
+    }
+    clear(&mine, points.iter().map(|point| point.id().clone())).await
+}
+
+/// Two points that share an engine id but not the digest are told apart: the second is not written over the first, nor
+/// found or deleted in its place.
+///
+/// # Errors
+/// [`Nonconformance`].
+pub async fn engine_ids(
+    realm: &Realm,
+    backend: &Arc<dyn VectorBackend>,
+    context: &TenantContext,
+) -> Result<(), Nonconformance> {
+    let mine = scoped(realm, backend, context)?;
+    let entered = mine.pass.enter("conformance").await?;
+    let mut twin = [7; 32];
+    twin[31] = 8;
+    let (first, twin) = (PointKey::of_bytes([7; 32]), PointKey::of_bytes(twin));
+    let id = corpus::id("twin")?;
+    let write = |keys: &[PointKey]| request(context, keys, &id);
+    let scope = || mine.scope(&entered);
+    let is_collision = |result| matches!(result, Err(BackendError::Collision));
+
+    backend.upsert(scope(), write(&[first])?).await?;
+    ensure(is_collision(backend.upsert(scope(), write(&[twin])?).await), "a taken engine id is a collision")?;
+    ensure(backend.retrieve(scope(), vec![twin]).await?.is_empty(), "a point is not found under another digest")?;
+    ensure(backend.delete(scope(), vec![twin]).await? == 0, "a point is not deleted under another digest")?;
+    ensure(backend.retrieve(scope(), vec![first]).await?.len() == 1, "the first point is still there")?;
+    ensure(backend.delete(scope(), vec![first]).await? == 1, "and is deleted under its own digest")?;
+    let both = backend.upsert(scope(), write(&[first, twin])?).await;
+    ensure(is_collision(both), "two points of one call may not share an engine id")?;
+    ensure(backend.count(scope()).await? == 0, "a collision writes nothing")?;
+    entered.done();
+    Ok(())
+}
+
+/// A point that carries another life is not seen, counted, deleted or written over, even in one's own partition. This
+/// is what the condition on the life is for.
+///
+/// The stray point stays in the partition of the first context.
+///
+/// # Errors
+/// [`Nonconformance`].
+pub async fn life_condition(
+    realm: &Realm,
+    backend: &Arc<dyn VectorBackend>,
+    one: &TenantContext,
+    two: &TenantContext,
+) -> Result<(), Nonconformance> {
+    let mine = scoped(realm, backend, one)?;
+    let entered = mine.pass.enter("conformance").await?;
+    let scope = || mine.scope(&entered);
+    let key = PointKey::of_bytes([9; 32]);
+    let id = corpus::id("stray")?;
+    backend.upsert(scope(), request(two, &[key], &id)?).await?;
+    ensure(backend.count(scope()).await? == 0, "a point of another life is not counted")?;
+    ensure(backend.retrieve(scope(), vec![key]).await?.is_empty(), "a point of another life is not found")?;
+    ensure(backend.delete(scope(), vec![key]).await? == 0, "a point of another life is not deleted")?;
+    for query in [anything()?, VectorQuery::sparse(terms()?)?, VectorQuery::hybrid(vec![1.0; DIMENSION], terms()?)?] {
+        ensure(mine.query(&query).await?.is_empty(), "a point of another life is no hit")?;
+    }
+    let over = backend.upsert(scope(), request(one, &[key], &id)?).await;
+    ensure(matches!(over, Err(BackendError::Collision)), "a point of another life is not written over")?;
+    entered.done();
+    Ok(())
+}
+
+/// A dropped partition is gone, stays gone, and takes nothing of another tenant with it. The partition of the second
+/// context is dropped for good.
+///
+/// # Errors
+/// [`Nonconformance`].
+pub async fn dropping(
+    realm: &Realm,
+    backend: &Arc<dyn VectorBackend>,
+    one: &TenantContext,
+    two: &TenantContext,
+) -> Result<(), Nonconformance> {
+    let (mine, theirs) = (scoped(realm, backend, one)?, scoped(realm, backend, two)?);
+    let point = corpus::point("kept", &mut Numbers::new(4))?;
+    mine.upsert(vec![point.clone()]).await?;
+    theirs.upsert(vec![point.clone()]).await?;
+    let entered = theirs.pass.enter("conformance").await?;
+    for _again in 0..2 {
+        backend.drop_partition(theirs.scope(&entered)).await?;
+        let verdict = backend.verify_dropped(theirs.scope(&entered)).await?;
+        ensure(verdict != StoreVerdict::Failed, "nothing is found of a dropped partition")?;
+    }
+    let late = backend.upsert(theirs.scope(&entered), request(two, &[PointKey::of_bytes([5; 32])], point.id())?).await;
+    ensure(matches!(late, Err(BackendError::Dropped)), "a late write is refused")?;
+    entered.done();
+    let late = theirs.upsert(vec![point.clone()]).await;
+    ensure(matches!(late, Err(VectorError::Denied(Denial::TenantErased))), "and the caller learns why")?;
+    ensure(mine.count().await? == 1, "another tenant's points stay")?;
+    clear(&mine, [point.id().clone()]).await
+}
+
+fn scoped(
+    realm: &Realm,
+    backend: &Arc<dyn VectorBackend>,
+    context: &TenantContext,
+) -> Result<TenantVectors, VectorError> {
+    VectorStore::new(realm, Arc::clone(backend), Schema::hybrid(DIMENSION)?).scoped(context)
+}
+
+/// Points under keys of our choosing, with the tag of a tenant of our choosing.
+fn request(owner: &TenantContext, keys: &[PointKey], id: &ExternalId) -> Result<UpsertRequest, VectorError> {
+    let points = keys.iter().map(|key| {
+        let payload = tag::stamp(owner.life(), key, id, Map::new());
+        Ok(TaggedPoint { key: *key, dense: vec![1.0; DIMENSION], sparse: terms()?, payload })
+    });
+    Ok(UpsertRequest::new(Schema::hybrid(DIMENSION)?, points.collect::<Result<_, VectorError>>()?))
+}
+
+fn terms() -> Result<SparseVector, VectorError> {
+    SparseVector::new(vec![3], vec![1.0])
+}
+
+fn anything() -> Result<VectorQuery, VectorError> {
+    VectorQuery::dense(vec![1.0; DIMENSION])?.limit(100)
+}
+
+async fn clear(mine: &TenantVectors, ids: impl IntoIterator<Item = ExternalId>) -> Result<(), Nonconformance> {
+    let ids: Vec<_> = ids.into_iter().collect();
+    let deleted = mine.delete(&ids).await?;
+    ensure(deleted.not_visible() == 0 && mine.count().await? == 0, "all points can be deleted")
+}

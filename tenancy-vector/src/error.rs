@@ -1,0 +1,149 @@
+//! Why a call failed.
+
+use tenancy_core::{BoxError, Denial, Redacted};
+
+/// Why a call on a vector store failed.
+///
+/// No variant repeats an id, a payload or what the driver said: those may be another's.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum VectorError {
+    /// Refused, and on record.
+    #[error(transparent)]
+    Denied(#[from] Denial),
+    /// An external id without a byte in it.
+    #[error("the external id is empty")]
+    IdEmpty,
+    /// An external id that is too long.
+    #[error("the external id is longer than {limit} bytes")]
+    IdTooLong {
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// A schema whose dimension is zero or beyond what engines take.
+    #[error("a dimension is between 1 and {limit}")]
+    BadDimension {
+        /// The largest dimension.
+        limit: usize,
+    },
+    /// A vector without values.
+    #[error("the vector is empty")]
+    VectorEmpty,
+    /// NaN, an infinity, or a number so large that scores would overflow.
+    #[error("the vector holds a value that is not a usable number")]
+    NotFinite,
+    /// A dense vector of another dimension than the store's.
+    #[error("the vector has dimension {found}, the store has {expected}")]
+    WrongDimension {
+        /// The store's dimension.
+        expected: usize,
+        /// The dimension of the vector.
+        found: usize,
+    },
+    /// A vector that the store's schema does not have.
+    #[error("the store has no such vector")]
+    UnknownVector,
+    /// A sparse vector with more indices than values, or the other way round.
+    #[error("the sparse vector has {indices} indices and {values} values")]
+    SparseLengths {
+        /// How many indices.
+        indices: usize,
+        /// How many values.
+        values: usize,
+    },
+    /// Indices of a sparse vector that do not strictly rise.
+    #[error("the indices of a sparse vector rise and do not repeat")]
+    SparseOrder,
+    /// A limit of zero, or one that is too large.
+    #[error("a limit is between 1 and {most}")]
+    BadLimit {
+        /// The largest limit.
+        most: usize,
+    },
+    /// A key that names what this crate keeps about a point, in whichever spelling.
+    #[error("the payload key is reserved")]
+    ReservedKey,
+    /// A key that can't be used in a filter.
+    #[error("the payload key can't be used in a filter")]
+    BadKey,
+    /// A payload that is too large or too deeply nested.
+    #[error("a payload has at most {bytes} bytes and {levels} levels")]
+    PayloadTooLarge {
+        /// The limit in bytes of JSON.
+        bytes: usize,
+        /// The limit of nesting.
+        levels: usize,
+    },
+    /// The same external id twice in one upsert.
+    #[error("an external id appears twice")]
+    DuplicateId,
+    /// More points or ids in one call than allowed.
+    #[error("a call takes at most {most} items")]
+    TooMany {
+        /// The largest number.
+        most: usize,
+    },
+    /// A conjunction of no conditions: what was meant to narrow must not match everything.
+    #[error("a conjunction needs a condition")]
+    FilterEmpty,
+    /// A filter that is too large or too deeply nested.
+    #[error("a filter has at most {conditions} conditions and {levels} levels")]
+    FilterTooLarge {
+        /// The largest number of conditions, items of lists included.
+        conditions: usize,
+        /// The limit of nesting.
+        levels: usize,
+    },
+    /// Two external ids share an engine id. Nothing was written. With 122 bits of a keyed hash it will not happen.
+    #[error("two external ids share an engine id")]
+    IdCollision,
+    /// The tenant's partition was made for another schema.
+    #[error("the partition was made for another schema")]
+    SchemaMismatch,
+    /// The points are written. Caches of the tenant stay bypassed until the write's lease runs out.
+    #[error("the write went through but could not be settled")]
+    Unsettled,
+    /// The task of a write ended without an answer. Whether the points are written is not known: write them again.
+    #[error("the write ended without an answer")]
+    Interrupted,
+    /// The back end failed.
+    #[error("the vector back end failed")]
+    Backend(#[source] Redacted<BoxError>),
+}
+
+impl From<BackendError> for VectorError {
+    fn from(error: BackendError) -> Self {
+        match error {
+            // A partition is dropped only when its life is erased, and a life does not come back.
+            BackendError::Dropped => Self::Denied(Denial::TenantErased),
+            BackendError::Collision => Self::IdCollision,
+            BackendError::SchemaMismatch => Self::SchemaMismatch,
+            BackendError::Failed(source) => Self::Backend(source),
+        }
+    }
+}
+
+/// Why a back end could not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+#[expect(clippy::exhaustive_enums, reason = "each kind of failure must reach the caller as what it is")]
+pub enum BackendError {
+    /// The partition was dropped for good.
+    #[error("the partition was dropped")]
+    Dropped,
+    /// The engine id is taken by a point with another digest. Nothing was written.
+    #[error("the engine id is taken")]
+    Collision,
+    /// The partition was made for another schema.
+    #[error("the partition was made for another schema")]
+    SchemaMismatch,
+    /// Anything else.
+    #[error("the engine failed")]
+    Failed(#[source] Redacted<BoxError>),
+}
+
+impl BackendError {
+    /// Wraps an engine's error.
+    pub fn failed(error: impl Into<BoxError>) -> Self {
+        Self::Failed(Redacted::new(error.into()))
+    }
+}

@@ -1,0 +1,240 @@
+//! Keys and values of payloads, and which of them are ours.
+
+use std::fmt;
+use std::io;
+
+use serde_json::{Map, Value};
+
+use crate::error::VectorError;
+use crate::reserved;
+
+/// A key in a filter: names of `[A-Za-z0-9_-]` joined by dots, each a step into an object.
+///
+/// It can't name what this crate keeps about a point.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct PayloadKey(String);
+
+impl PayloadKey {
+    /// Parses a key. It is read as a path the way engines read one, and its first step is compared: `tenancy`,
+    /// `"tenancy"`, `tenancy[]` and `tenancy.life` all reach the same place, whatever they look like as texts.
+    ///
+    /// # Errors
+    /// [`VectorError::ReservedKey`]; [`VectorError::BadKey`] for anything but dotted names of at most 256 bytes.
+    pub fn parse(text: &str) -> Result<Self, VectorError> {
+        if first_step(text) == Some(reserved::KEY) {
+            return Err(VectorError::ReservedKey);
+        }
+        let plain = |name: &str| {
+            !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
+        };
+        if text.len() > MAX_KEY_BYTES || !text.split('.').all(plain) {
+            return Err(VectorError::BadKey);
+        }
+        Ok(Self(text.to_owned()))
+    }
+
+    /// The key as text: a JSON path in which no step needs quotes.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The value it names. Steps lead through objects only, not into lists.
+    pub(crate) fn find<'a>(&self, payload: &'a Map<String, Value>) -> Option<&'a Value> {
+        let mut steps = self.0.split('.');
+        let first = payload.get(steps.next()?)?;
+        steps.try_fold(first, |value, step| value.as_object()?.get(step))
+    }
+}
+
+impl fmt::Debug for PayloadKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PayloadKey({} bytes)", self.0.len())
+    }
+}
+
+/// A value in a filter. Compared without conversion: the text `1`, the number 1 and `true` are three values.
+#[derive(Clone, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "a back end that misses a kind of value must not compile")]
+pub enum FilterValue {
+    /// A text, compared by bytes.
+    Text(String),
+    /// A whole number.
+    Integer(i64),
+    /// A truth value.
+    Flag(bool),
+}
+
+impl FilterValue {
+    /// Whether the value of a payload is this one, or a list that holds it.
+    pub(crate) fn matches(&self, value: &Value) -> bool {
+        match value {
+            Value::Array(items) => items.iter().any(|item| self.equals(item)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => self.equals(value),
+        }
+    }
+
+    fn equals(&self, value: &Value) -> bool {
+        match self {
+            Self::Text(text) => value.as_str() == Some(text),
+            Self::Integer(number) => value.as_i64() == Some(*number),
+            Self::Flag(flag) => value.as_bool() == Some(*flag),
+        }
+    }
+}
+
+impl From<&str> for FilterValue {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for FilterValue {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<i64> for FilterValue {
+    fn from(number: i64) -> Self {
+        Self::Integer(number)
+    }
+}
+
+impl From<bool> for FilterValue {
+    fn from(flag: bool) -> Self {
+        Self::Flag(flag)
+    }
+}
+
+impl fmt::Debug for FilterValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Text(_) => "Text(..)",
+            Self::Integer(_) => "Integer(..)",
+            Self::Flag(_) => "Flag(..)",
+        })
+    }
+}
+
+/// Refuses a payload that brings a key of ours, in any spelling, or is too large.
+pub(crate) fn ensure_storable(payload: &Map<String, Value>) -> Result<(), VectorError> {
+    if payload.keys().any(|key| first_step(key) == Some(reserved::KEY)) {
+        return Err(VectorError::ReservedKey);
+    }
+    let too_large = VectorError::PayloadTooLarge { bytes: MAX_PAYLOAD_BYTES, levels: MAX_PAYLOAD_LEVELS };
+    // Depth first: measuring the size walks the value recursively. A value nested deeper than JSON readers go could be
+    // written, but never read again.
+    if !payload.values().all(|value| is_shallow(value, MAX_PAYLOAD_LEVELS)) {
+        return Err(too_large);
+    }
+    let mut room = Room(MAX_PAYLOAD_BYTES);
+    serde_json::to_writer(&mut room, payload).map_err(|_| too_large)
+}
+
+/// The first step of a key read as a JSON path, or `None` if it is not one. Engines take Unicode letters in bare names.
+fn first_step(path: &str) -> Option<&str> {
+    let (step, rest) = match path.strip_prefix('"') {
+        Some(quoted) => quoted.split_once('"')?,
+        None => {
+            let end = path.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-')).unwrap_or(path.len());
+            path.split_at(end)
+        }
+    };
+    (rest.is_empty() || rest.starts_with(['.', '['])).then_some(step)
+}
+
+fn is_shallow(value: &Value, levels: usize) -> bool {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+        Value::Array(items) => levels > 0 && items.iter().all(|item| is_shallow(item, levels - 1)),
+        Value::Object(map) => levels > 0 && map.values().all(|item| is_shallow(item, levels - 1)),
+    }
+}
+
+/// Counts bytes and keeps none.
+struct Room(usize);
+
+impl io::Write for Room {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.checked_sub(bytes.len()).ok_or(io::ErrorKind::StorageFull)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+const MAX_KEY_BYTES: usize = 256;
+const MAX_PAYLOAD_BYTES: usize = 256 * 1024;
+const MAX_PAYLOAD_LEVELS: usize = 32;
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const RESERVED_SPELLINGS: [&str; 9] = [
+        "tenancy",
+        "\"tenancy\"",
+        "tenancy[]",
+        "tenancy[0]",
+        "tenancy.life",
+        "\"tenancy\".life",
+        "\"tenancy\"[]",
+        "tenancy[].life",
+        "tenancy.",
+    ];
+
+    #[test]
+    fn a_reserved_key_is_recognised_in_every_spelling() {
+        for spelling in RESERVED_SPELLINGS {
+            assert!(matches!(PayloadKey::parse(spelling), Err(VectorError::ReservedKey)), "{spelling}");
+            let payload = Map::from_iter([(spelling.to_owned(), json!(1))]);
+            assert!(matches!(ensure_storable(&payload), Err(VectorError::ReservedKey)), "{spelling}");
+        }
+    }
+
+    #[test]
+    fn keys_that_only_resemble_it_are_the_callers() {
+        for plain in ["Tenancy", "tenancy_", "tenancy-x", "a.tenancy", "xtenancy"] {
+            assert!(PayloadKey::parse(plain).is_ok(), "{plain}");
+            assert!(ensure_storable(&Map::from_iter([(plain.to_owned(), json!(1))])).is_ok(), "{plain}");
+        }
+        for bad in ["", ".", "a..b", "a[]", "a b", "\"a\"", "ä", "a.", &"a".repeat(257)] {
+            assert!(matches!(PayloadKey::parse(bad), Err(VectorError::BadKey)), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_payload_is_bounded_in_size_and_depth() {
+        let of = |value| Map::from_iter([("k".to_owned(), value)]);
+        assert!(ensure_storable(&of(json!("x".repeat(256 * 1024 - 10)))).is_ok());
+        assert!(matches!(
+            ensure_storable(&of(json!("x".repeat(256 * 1024)))),
+            Err(VectorError::PayloadTooLarge { .. })
+        ));
+        let nested = |levels| (0..levels).fold(json!(1), |inner, _| json!([inner]));
+        assert!(ensure_storable(&of(nested(32))).is_ok());
+        assert!(matches!(ensure_storable(&of(nested(33))), Err(VectorError::PayloadTooLarge { .. })));
+    }
+
+    #[test]
+    fn values_are_compared_without_conversion_and_in_lists() {
+        let payload = json!({"a": {"b": ["x", 1]}, "n": 1, "f": 1.0, "t": "1", "flag": true});
+        let payload = payload.as_object().unwrap();
+        let holds = |key: &str, value: FilterValue| {
+            PayloadKey::parse(key).unwrap().find(payload).is_some_and(|found| value.matches(found))
+        };
+        assert!(holds("a.b", "x".into()) && holds("a.b", 1.into()));
+        assert!(holds("n", 1.into()) && holds("t", "1".into()) && holds("flag", true.into()));
+        for (key, value) in
+            [("n", FilterValue::from("1")), ("t", 1.into()), ("f", 1.into()), ("flag", "true".into()), ("a", "b".into())]
+        {
+            assert!(!holds(key, value), "{key}");
+        }
+        assert!(!holds("a.b.c", "x".into()) && !holds("missing", true.into()));
+    }
+}

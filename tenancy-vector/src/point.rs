@@ -1,0 +1,170 @@
+//! Points as a caller hands them in and gets them back.
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use crate::error::VectorError;
+use crate::id::ExternalId;
+use crate::payload::ensure_storable;
+use crate::vector::{DenseVector, SparseVector};
+
+/// A point to store. What could be wrong with it on its own was looked at when it was made.
+#[derive(Clone)]
+pub struct Point {
+    pub(crate) id: ExternalId,
+    pub(crate) dense: DenseVector,
+    pub(crate) sparse: SparseVector,
+    pub(crate) payload: Map<String, Value>,
+}
+
+impl Point {
+    /// A point with a dense vector, the terms of its text ([`SparseVector::empty`] for none) and a payload.
+    ///
+    /// # Errors
+    /// [`VectorError::VectorEmpty`], [`VectorError::NotFinite`]; [`VectorError::ReservedKey`] for a payload with the
+    /// key `tenancy` in any spelling; [`VectorError::PayloadTooLarge`] beyond 256 KiB of JSON or 32 levels.
+    pub fn new(
+        id: ExternalId,
+        dense: Vec<f32>,
+        sparse: SparseVector,
+        payload: Map<String, Value>,
+    ) -> Result<Self, VectorError> {
+        ensure_storable(&payload)?;
+        Ok(Self { id, dense: DenseVector::parse(dense)?, sparse, payload })
+    }
+
+    /// Its external id.
+    #[must_use]
+    pub const fn id(&self) -> &ExternalId {
+        &self.id
+    }
+}
+
+impl fmt::Debug for Point {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Point").field("dense", &self.dense).field("sparse", &self.sparse).finish_non_exhaustive()
+    }
+}
+
+/// A stored point, checked to be the tenant's own.
+#[derive(Clone, PartialEq)]
+pub struct FoundPoint {
+    pub(crate) id: ExternalId,
+    pub(crate) payload: Map<String, Value>,
+}
+
+impl FoundPoint {
+    /// Its external id.
+    #[must_use]
+    pub const fn id(&self) -> &ExternalId {
+        &self.id
+    }
+
+    /// The caller's payload.
+    #[must_use]
+    pub const fn payload(&self) -> &Map<String, Value> {
+        &self.payload
+    }
+
+    /// The id and the payload.
+    #[must_use]
+    pub fn into_parts(self) -> (ExternalId, Map<String, Value>) {
+        (self.id, self.payload)
+    }
+}
+
+impl fmt::Debug for FoundPoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FoundPoint").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+/// What came of asking for one id.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "there is no third answer, and there must be none")]
+pub enum Found {
+    /// The point.
+    Point(FoundPoint),
+    /// Not among the tenant's points: another's, or nobody's. Nobody looked to tell which.
+    NotVisible,
+}
+
+impl Found {
+    /// The point, if it is there.
+    #[must_use]
+    pub const fn point(&self) -> Option<&FoundPoint> {
+        match self {
+            Self::Point(point) => Some(point),
+            Self::NotVisible => None,
+        }
+    }
+}
+
+/// A point that a query found, checked to be the tenant's own.
+#[derive(Clone, PartialEq)]
+pub struct Hit {
+    pub(crate) point: FoundPoint,
+    pub(crate) score: f32,
+}
+
+impl Hit {
+    /// The point.
+    #[must_use]
+    pub const fn point(&self) -> &FoundPoint {
+        &self.point
+    }
+
+    /// Its external id.
+    #[must_use]
+    pub const fn id(&self) -> &ExternalId {
+        &self.point.id
+    }
+
+    /// The caller's payload.
+    #[must_use]
+    pub const fn payload(&self) -> &Map<String, Value> {
+        &self.point.payload
+    }
+
+    /// How well it fits; higher is better. Cosine similarity for a dense query, the weighted sum of the common terms
+    /// for a sparse one, the sum of reciprocal ranks for a hybrid one. Not comparable between the three.
+    #[must_use]
+    pub const fn score(&self) -> f32 {
+        self.score
+    }
+
+    /// The point alone.
+    #[must_use]
+    pub fn into_point(self) -> FoundPoint {
+        self.point
+    }
+}
+
+impl fmt::Debug for Hit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hit").field("id", &self.point.id).field("score", &self.score).finish_non_exhaustive()
+    }
+}
+
+/// What came of a deletion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "it says whether every id was there"]
+pub struct Deleted {
+    pub(crate) removed: u64,
+    pub(crate) not_visible: u64,
+}
+
+impl Deleted {
+    /// How many points are gone that were there.
+    #[must_use]
+    pub const fn removed(&self) -> u64 {
+        self.removed
+    }
+
+    /// How many ids were not among the tenant's points, each on record as `scope.not_visible`.
+    #[must_use]
+    pub const fn not_visible(&self) -> u64 {
+        self.not_visible
+    }
+}

@@ -1,0 +1,92 @@
+//! The store of all tenants, which can do nothing but scope.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tenancy_core::{
+    EraseError, Eraser, ErasureScope, Gate, Realm, RealmTag, Region, StoreName, StoreVerdict, TenantContext,
+};
+
+use crate::backend::VectorBackend;
+use crate::error::VectorError;
+use crate::schema::Schema;
+use crate::scope::{Partition, VectorScope};
+use crate::tenant::TenantVectors;
+
+/// The vectors of all tenants of a realm. Cheap to clone.
+///
+/// It has no method that reads or writes a point. [`scoped`](Self::scoped) gives the handle of one tenant.
+#[derive(Clone)]
+pub struct VectorStore {
+    gate: Gate,
+    realm: RealmTag,
+    engine: Arc<Engine>,
+}
+
+/// What the handles of all tenants share.
+pub(crate) struct Engine {
+    pub(crate) backend: Box<dyn VectorBackend>,
+    pub(crate) schema: Schema,
+}
+
+impl VectorStore {
+    /// A store on a back end that nobody else has.
+    #[must_use]
+    pub fn new(realm: &Realm, backend: impl VectorBackend, schema: Schema) -> Self {
+        let gate = Gate::new(realm, StoreName::new("vectors"));
+        Self { gate, realm: realm.tag(), engine: Arc::new(Engine { backend: Box::new(backend), schema }) }
+    }
+
+    /// Says that the back end stands in another region than the realm's own.
+    #[must_use]
+    pub fn in_region(mut self, region: Region) -> Self {
+        self.gate = self.gate.in_region(region);
+        self
+    }
+
+    /// The handle of one tenant: owned, cheap to clone, `'static`.
+    ///
+    /// # Errors
+    /// [`VectorError::Denied`]: as [`Gate::scoped`], recorded.
+    pub fn scoped(&self, context: &TenantContext) -> Result<TenantVectors, VectorError> {
+        let pass = self.gate.scoped(context)?;
+        let partition = Partition::new(self.realm, context.life());
+        Ok(TenantVectors::new(pass, Arc::clone(&self.engine), partition))
+    }
+
+    fn partition(&self, scope: &ErasureScope<'_>) -> Result<Partition, EraseError> {
+        if scope.realm() != self.realm {
+            return Err(EraseError::new("the erasure is of another realm"));
+        }
+        Ok(Partition::new(self.realm, scope.life()))
+    }
+}
+
+/// Drops the partition of the life. What is under way in it is waited for; a write that comes later is refused by the
+/// fence, and by the back end if it had passed the fence before.
+#[async_trait]
+#[deny(clippy::missing_trait_methods)]
+impl Eraser for VectorStore {
+    fn store(&self) -> StoreName {
+        self.gate.store()
+    }
+
+    async fn erase(&self, scope: ErasureScope<'_>) -> Result<(), EraseError> {
+        let partition = self.partition(&scope)?;
+        let dropped = self.engine.backend.drop_partition(VectorScope::of_erasure(&scope, &partition)).await;
+        dropped.map_err(EraseError::new)
+    }
+
+    async fn verify(&self, scope: ErasureScope<'_>) -> Result<StoreVerdict, EraseError> {
+        let partition = self.partition(&scope)?;
+        let verdict = self.engine.backend.verify_dropped(VectorScope::of_erasure(&scope, &partition)).await;
+        verdict.map_err(EraseError::new)
+    }
+}
+
+impl fmt::Debug for VectorStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("VectorStore").field("schema", &self.engine.schema).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,236 @@
+//! V12: back ends that ignore what they were asked. The call fails with a typed error and a record; nothing they
+//! returned gets through.
+
+mod cases;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use serde_json::{Map, Value, json};
+use tenancy_core::{Denial, StoreVerdict};
+use tenancy_testkit::TestTenants;
+use tenancy_vector::conformance::ReferenceBackend;
+use tenancy_vector::{
+    BackendError, Filter, PayloadKey, PointKey, QueryRequest, ScoredPayload, UpsertRequest, VectorBackend, VectorError,
+    VectorScope, VectorStore,
+};
+
+type Answers = Vec<(f32, Map<String, Value>)>;
+type Lie = Box<dyn Fn(&mut Answers) + Send + Sync>;
+
+/// An honest back end whose answers are changed on the way.
+struct Liar {
+    honest: ReferenceBackend,
+    lie: Lie,
+    requests: Arc<AtomicU64>,
+}
+
+#[async_trait]
+impl VectorBackend for Liar {
+    async fn upsert(&self, scope: VectorScope<'_>, request: UpsertRequest) -> Result<(), BackendError> {
+        self.honest.upsert(scope, request).await
+    }
+
+    async fn query(&self, scope: VectorScope<'_>, request: QueryRequest) -> Result<Vec<ScoredPayload>, BackendError> {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        let hits = self.honest.query(scope, request).await?;
+        let mut answers: Answers = hits.into_iter().map(ScoredPayload::into_parts).collect();
+        (self.lie)(&mut answers);
+        Ok(answers.into_iter().map(|(score, payload)| ScoredPayload::new(score, payload)).collect())
+    }
+
+    async fn retrieve(
+        &self,
+        scope: VectorScope<'_>,
+        keys: Vec<PointKey>,
+    ) -> Result<Vec<Map<String, Value>>, BackendError> {
+        let found = self.honest.retrieve(scope, keys).await?;
+        let mut answers: Answers = found.into_iter().map(|payload| (1.0, payload)).collect();
+        (self.lie)(&mut answers);
+        Ok(answers.into_iter().map(|(_, payload)| payload).collect())
+    }
+
+    async fn delete(&self, _: VectorScope<'_>, keys: Vec<PointKey>) -> Result<u64, BackendError> {
+        Ok(keys.len() as u64 + 1)
+    }
+
+    async fn count(&self, scope: VectorScope<'_>) -> Result<u64, BackendError> {
+        self.honest.count(scope).await
+    }
+
+    async fn drop_partition(&self, scope: VectorScope<'_>) -> Result<(), BackendError> {
+        self.honest.drop_partition(scope).await
+    }
+
+    async fn verify_dropped(&self, scope: VectorScope<'_>) -> Result<StoreVerdict, BackendError> {
+        self.honest.verify_dropped(scope).await
+    }
+}
+
+async fn liar(tenants: &TestTenants, lie: impl Fn(&mut Answers) + Send + Sync + 'static) -> (VectorStore, Arc<AtomicU64>) {
+    let requests = Arc::new(AtomicU64::new(0));
+    let liar = Liar { honest: ReferenceBackend::new(), lie: Box::new(lie), requests: Arc::clone(&requests) };
+    let store = VectorStore::new(tenants.realm(), liar, cases::schema());
+    let mine = cases::of(tenants, &store, "acme").await;
+    mine.upsert(vec![cases::point("A1", 0.5, "a"), cases::point("A2", 0.4, "a")]).await.unwrap();
+    (store, requests)
+}
+
+fn tag(payload: &mut Map<String, Value>) -> &mut Map<String, Value> {
+    payload["tenancy"].as_object_mut().unwrap()
+}
+
+/// A stored payload of another tenant, tag and all.
+async fn foreign(tenants: &TestTenants) -> Map<String, Value> {
+    let taken = Arc::new(std::sync::Mutex::new(Map::new()));
+    let spy = Arc::clone(&taken);
+    let requests = Arc::default();
+    let lie: Lie = Box::new(move |answers: &mut Answers| *spy.lock().unwrap() = answers[0].1.clone());
+    let backend = Liar { honest: ReferenceBackend::new(), lie, requests };
+    let store = VectorStore::new(tenants.realm(), backend, cases::schema());
+    let theirs = cases::of(tenants, &store, "globex").await;
+    theirs.upsert(vec![cases::point("B1", 1.0, "b")]).await.unwrap();
+    assert_eq!(theirs.query(&cases::near()).await.unwrap().len(), 1);
+    let found = taken.lock().unwrap().clone();
+    found
+}
+
+#[tokio::test]
+async fn v12_a_lie_fails_the_whole_call_and_is_on_record() {
+    let tenants = TestTenants::new().await;
+    let theirs = foreign(&tenants).await;
+    let (life, other_life) = (tenants.life("acme").uuid().to_string(), tenants.life("globex").uuid().to_string());
+    let (both, upper) = (json!([life.clone(), other_life.clone()]), life.to_uppercase());
+    let simple = tenants.life("acme").uuid().simple().to_string();
+    let lies: Vec<(&str, Lie)> = vec![
+        ("another tenant's point", {
+            let theirs = theirs.clone();
+            Box::new(move |answers| answers[0].1 = theirs.clone())
+        }),
+        ("another tenant's point beside one's own", {
+            let theirs = theirs.clone();
+            Box::new(move |answers| answers.insert(0, (1.0, theirs.clone())))
+        }),
+        ("another tenant's point under our life", {
+            let (theirs, life) = (theirs.clone(), life.clone());
+            Box::new(move |answers| {
+                answers[0].1 = theirs.clone();
+                tag(&mut answers[0].1).insert("life".to_owned(), json!(life));
+            })
+        }),
+        ("our point under another life", {
+            Box::new(move |answers| drop(tag(&mut answers[0].1).insert("life".to_owned(), json!(other_life))))
+        }),
+        ("a list of lives, ours among them", {
+            Box::new(move |answers| drop(tag(&mut answers[0].1).insert("life".to_owned(), both.clone())))
+        }),
+        ("a life that is not in the one form", {
+            Box::new(move |answers| drop(tag(&mut answers[0].1).insert("life".to_owned(), json!(upper))))
+        }),
+        ("a life without hyphens", {
+            Box::new(move |answers| drop(tag(&mut answers[0].1).insert("life".to_owned(), json!(simple))))
+        }),
+        ("a life that is null", Box::new(|answers| drop(tag(&mut answers[0].1).insert("life".to_owned(), json!(null))))),
+        ("no life", Box::new(|answers| drop(tag(&mut answers[0].1).remove("life")))),
+        ("no tag", Box::new(|answers| drop(answers[0].1.remove("tenancy")))),
+        ("a tag that is a text", Box::new(|answers| drop(answers[0].1.insert("tenancy".to_owned(), json!("x"))))),
+        ("no payload", Box::new(|answers| answers[0].1.clear())),
+        ("a tag with something more", Box::new(|answers| drop(tag(&mut answers[0].1).insert("x".to_owned(), json!(1))))),
+        ("another external id", Box::new(|answers| drop(tag(&mut answers[0].1).insert("id".to_owned(), json!("B1"))))),
+        ("no external id", Box::new(|answers| drop(tag(&mut answers[0].1).insert("id".to_owned(), json!(""))))),
+        ("no digest", Box::new(|answers| drop(tag(&mut answers[0].1).remove("digest")))),
+        ("half a digest", {
+            Box::new(|answers| {
+                let tag = tag(&mut answers[0].1);
+                let half = tag["digest"].as_str().unwrap()[..32].to_owned();
+                tag.insert("digest".to_owned(), json!(half));
+            })
+        }),
+        ("a point twice", Box::new(|answers| answers[1] = answers[0].clone())),
+    ];
+    for (lie, apply) in lies {
+        let (store, _) = liar(&tenants, apply).await;
+        let mine = cases::of(&tenants, &store, "acme").await;
+        let before = cases::denied(&tenants, "acme", "store.breach").await;
+        let query = mine.query(&cases::near()).await;
+        assert!(matches!(query, Err(VectorError::Denied(Denial::StoreBreach))), "{lie}: {query:?}");
+        let get = mine.get(&[cases::id("A1"), cases::id("A2")]).await;
+        assert!(matches!(get, Err(VectorError::Denied(Denial::StoreBreach))), "{lie}: {get:?}");
+        assert_eq!(cases::denied(&tenants, "acme", "store.breach").await, before + 2, "{lie}");
+    }
+}
+
+#[tokio::test]
+async fn v12_what_only_a_query_can_lie_about() {
+    let tenants = TestTenants::new().await;
+    let narrow = Filter::Equals(PayloadKey::parse("owner").unwrap(), "nobody".into());
+    let lies: Vec<(&str, Lie, _)> = vec![
+        ("a score that is no number", Box::new(|answers| answers[0].0 = f32::NAN), cases::near()),
+        ("more hits than the limit", Box::new(|answers| answers.push(answers[0].clone())), {
+            cases::near().limit(1).unwrap()
+        }),
+        ("a hit outside the filter", Box::new(|answers| answers[0].1["owner"] = json!("somebody")), {
+            cases::near().filter(Filter::Not(Box::new(narrow))).unwrap().filter({
+                Filter::Equals(PayloadKey::parse("owner").unwrap(), "a".into())
+            }).unwrap()
+        }),
+    ];
+    for (lie, apply, query) in lies {
+        let (store, _) = liar(&tenants, apply).await;
+        let before = cases::denied(&tenants, "acme", "store.breach").await;
+        let hits = cases::of(&tenants, &store, "acme").await.query(&query).await;
+        assert!(matches!(hits, Err(VectorError::Denied(Denial::StoreBreach))), "{lie}: {hits:?}");
+        assert_eq!(cases::denied(&tenants, "acme", "store.breach").await, before + 1, "{lie}");
+    }
+}
+
+#[tokio::test]
+async fn v12_a_look_up_answers_only_what_was_asked() {
+    let tenants = TestTenants::new().await;
+    let (store, _) = liar(&tenants, |_| {}).await;
+    let mine = cases::of(&tenants, &store, "acme").await;
+    let taken = Arc::new(std::sync::Mutex::new(None));
+    let other = Arc::clone(&taken);
+    let (lying, _) = liar(&tenants, move |answers| {
+        let mut other = other.lock().unwrap();
+        match other.take() {
+            Some(payload) => answers.push((1.0, payload)),
+            None => *other = Some(answers[0].1.clone()),
+        }
+    })
+    .await;
+    assert_eq!(mine.get(&[cases::id("A1")]).await.unwrap().len(), 1);
+    let mine = cases::of(&tenants, &lying, "acme").await;
+    assert!(mine.get(&[cases::id("A1")]).await.is_ok(), "the truth, which the liar keeps for the next time");
+    let answer = mine.get(&[cases::id("A2")]).await;
+    assert!(matches!(answer, Err(VectorError::Denied(Denial::StoreBreach))), "one's own point, but another one");
+}
+
+#[tokio::test]
+async fn v12_more_deleted_than_asked_for_is_somebodys() {
+    let tenants = TestTenants::new().await;
+    let (store, _) = liar(&tenants, |_| {}).await;
+    let deleted = cases::of(&tenants, &store, "acme").await.delete(&[cases::id("A1")]).await;
+    assert!(matches!(deleted, Err(VectorError::Denied(Denial::StoreBreach))));
+}
+
+#[tokio::test]
+async fn an_honest_back_end_passes_the_same_checks() {
+    let tenants = TestTenants::new().await;
+    let (store, requests) = liar(&tenants, |_| {}).await;
+    let mine = cases::of(&tenants, &store, "acme").await;
+    assert_eq!(mine.query(&cases::near()).await.unwrap().len(), 2);
+    assert_eq!(requests.load(Ordering::Relaxed), 1);
+    assert_eq!(cases::denied(&tenants, "acme", "store.breach").await, 0);
+}
+
+#[tokio::test]
+async fn v7_no_request_is_sent_for_an_empty_list() {
+    let tenants = TestTenants::new().await;
+    let (store, requests) = liar(&tenants, |_| panic!("asked")).await;
+    let mine = cases::of(&tenants, &store, "acme").await;
+    let none = Filter::AnyOf(PayloadKey::parse("owner").unwrap(), vec![]);
+    assert!(mine.query(&cases::near().filter(none).unwrap()).await.unwrap().is_empty());
+    assert_eq!(requests.load(Ordering::Relaxed), 0);
+}
