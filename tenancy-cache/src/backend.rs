@@ -1,7 +1,6 @@
 //! Where entries are kept: the trait that users implement, and what it is called with.
 
 use std::fmt;
-use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -104,7 +103,6 @@ impl<B: CacheBackend + ?Sized> CacheBackend for Arc<B> {
 /// Whose entries. Built by this crate only, for one call that was let through; not `Clone` and never kept.
 pub struct CacheScope<'a> {
     tag: &'a str,
-    call: PhantomData<&'a ()>,
 }
 
 impl<'a> CacheScope<'a> {
@@ -124,7 +122,7 @@ impl<'a> CacheScope<'a> {
     }
 
     const fn of(tag: &'a LifeTag) -> Self {
-        Self { tag: tag.0.as_str(), call: PhantomData }
+        Self { tag: tag.0.as_str() }
     }
 
     /// The name of realm and life: 64 lower-case hex digits, fit for a key, a pattern or a file.

@@ -99,9 +99,7 @@ pub use error::{BackendError, Bypass, CacheError};
 pub use key::{CacheKey, EngineSalt, Moment, derive};
 pub use layer::Layer;
 pub use memory::MemoryBackend;
-pub use parts::{
-    EmbeddingParts, EngineParts, KeyParts, ResponseParts, RetrievalParts, SemanticParts, ToolParts,
-};
+pub use parts::{EmbeddingParts, EngineParts, KeyParts, ResponseParts, RetrievalParts, SemanticParts, ToolParts};
 pub use settings::CacheSettings;
 pub use slot::{Put, Slot};
 pub use stats::{CacheStats, LayerStats};

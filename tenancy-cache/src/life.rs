@@ -145,6 +145,9 @@ const SOFT_LIMIT: usize = 10_000;
 
 #[cfg(test)]
 mod tests {
+    use tenancy_core::Fields;
+    use tenancy_testkit::TestTenants;
+
     use super::*;
 
     #[test]
@@ -156,5 +159,54 @@ mod tests {
         assert_eq!(state.ensure_settled(), Err(Bypass::InvalidationOwed), "the later one is still owed");
         state.settle_everything(later);
         assert_eq!(state.ensure_settled(), Ok(()));
+    }
+
+    #[tokio::test]
+    async fn of_two_removals_of_one_question_the_earlier_does_not_settle_the_later() {
+        let context = TestTenants::new().await.context("acme").await;
+        let question = context.derive(&Fields::new()).unwrap();
+        let state = LayerState::default();
+        let (first, second) = (state.owe(question), state.owe(question));
+        state.settle(&question, first);
+        assert_eq!(state.ensure_settled(), Err(Bypass::InvalidationOwed));
+        state.settle(&question, second);
+        assert_eq!(state.ensure_settled(), Ok(()));
+    }
+
+    #[tokio::test]
+    async fn too_many_owed_removals_become_a_flush() {
+        let context = TestTenants::new().await.context("acme").await;
+        let state = LayerState::default();
+        let owed: Vec<_> = (0..=MAX_OWED as u64)
+            .map(|n| {
+                let mut fields = Fields::new();
+                fields.u64(1, n);
+                let question = context.derive(&fields).unwrap();
+                (question, state.owe(question))
+            })
+            .collect();
+        for (question, removal) in owed {
+            state.settle(&question, removal);
+        }
+        assert_eq!(state.ensure_settled(), Err(Bypass::InvalidationOwed), "the last one had no place");
+        let flush = state.owe_everything();
+        state.settle_everything(flush);
+        assert_eq!(state.ensure_settled(), Ok(()));
+    }
+
+    #[tokio::test]
+    async fn a_life_is_let_go_when_nobody_holds_it_and_it_owes_nothing() {
+        let realm = TestTenants::new().await.realm().tag();
+        let lives = Lives::default();
+        let (held, owing) = (Life::random(), Life::random());
+        let state = lives.of(realm, held);
+        let _ = lives.of(realm, owing).layer(Layer::Response).owe_everything();
+        for _ in 2..SOFT_LIMIT {
+            drop(lives.of(realm, Life::random()));
+        }
+        drop(lives.of(realm, Life::random()));
+        assert_eq!(lives.by_life.lock().unwrap().len(), 3, "the held one, the owing one and the newest");
+        assert!(Arc::ptr_eq(&lives.of(realm, held), &state));
+        assert!(lives.of(realm, owing).layer(Layer::Response).ensure_settled().is_err());
     }
 }

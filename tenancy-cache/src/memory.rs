@@ -18,7 +18,7 @@ use crate::error::BackendError;
 /// drives out only its own entries.
 ///
 /// At most `lives` partitions are kept; one more drives out the one that was longest not asked. The most it takes is the
-/// product of both settings. Forgetting a life drops its partition, whatever its size.
+/// product of both settings and some 34 KiB a life. Forgetting a life drops its partition, whatever its size.
 ///
 /// Epochs live here too, so they last as long as this value: another process has others.
 pub struct MemoryBackend {

@@ -28,10 +28,10 @@ impl CacheSettings {
         Self { layers: Layer::ALL.map(default_limits), patience: Duration::from_millis(250) }
     }
 
-    /// How long entries of a layer live at most.
+    /// How long entries of a layer live at most; a year at the utmost.
     #[must_use]
     pub fn ttl(mut self, layer: Layer, ttl: Duration) -> Self {
-        self.layers[layer.index()].ttl = ttl;
+        self.layers[layer.index()].ttl = ttl.min(HOUR * 24 * 365);
         self
     }
 

@@ -48,7 +48,7 @@ where
     /// on record. Dropped at any await it changes nothing.
     ///
     /// # Errors
-    /// [`CacheError::Denied`]; [`CacheError::NoQuestion`].
+    /// [`CacheError::Denied`].
     pub async fn lookup(&self, parts: &P) -> Result<Lookup<V>, CacheError> {
         let entered = self.scope.pass.enter("cache.lookup").await?;
         let found = self.find(&entered, parts).await;
@@ -90,7 +90,7 @@ where
     /// The computation runs inside this future: dropped, it is dropped too.
     ///
     /// # Errors
-    /// `E` of the computation; [`CacheError::Denied`] and [`CacheError::NoQuestion`] through `From`.
+    /// `E` of the computation, or [`CacheError::Denied`] through `From`.
     pub async fn get_or_try_compute<E, C, F>(&self, parts: &P, compute: C) -> Result<V, E>
     where
         C: FnOnce() -> F + Send,
@@ -112,7 +112,7 @@ where
     ///
     /// # Errors
     /// [`CacheError::Invalidate`], [`CacheError::Bypassed`] when the key can't be known: try again.
-    /// [`CacheError::Denied`]; [`CacheError::NoQuestion`].
+    /// [`CacheError::Denied`].
     pub async fn invalidate(&self, parts: &P) -> Result<(), CacheError> {
         let entered = self.scope.pass.enter("cache.invalidate").await?;
         let question = match question(entered.context(), self.scope.realm(), parts) {

@@ -97,7 +97,8 @@ impl DeclarationBuilder {
     /// [`DeclarationError`] for a name that Postgres can't hold, a table declared twice, or a setting of another form.
     pub fn build(self) -> Result<Declaration, DeclarationError> {
         let setting = Setting::parse(self.setting.as_deref().unwrap_or(DEFAULT_SETTING))?;
-        let tenant_tables = self.tenant_tables.into_iter().map(|t| t.checked(&setting)).collect::<Result<Vec<_>, _>>()?;
+        let tenant_tables =
+            self.tenant_tables.into_iter().map(|t| t.checked(&setting)).collect::<Result<Vec<_>, _>>()?;
         let global_tables = self
             .global_tables
             .iter()

@@ -11,6 +11,7 @@ use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgConnection, PgPool, PgRow};
 use sqlx::{AssertSqlSafe, Connection, Either, Executor, Postgres, Row};
 
+use crate::redact::ends_the_session;
 use crate::scope::{End, Scope};
 
 /// A connection that is closed when dropped, unless [`close`](Self::close) found it clean.
@@ -44,8 +45,9 @@ impl Lease {
             let mut lease = Self { connection: Some(pool.acquire().await?) };
             match lease.batch(opening).await {
                 Ok(_none) => return Ok(lease),
-                Err(e) if left > 0 && is_dead(&e) => left -= 1,
-                Err(e) => return Err(e),
+                // It died while it lay in the pool.
+                Err(e) if left > 0 && ends_the_session(&e.error) => left -= 1,
+                Err(e) => return Err(e.into()),
             }
         }
     }
@@ -58,17 +60,35 @@ impl Lease {
     /// Ends the transaction and gives the connection back if it is clean. Dropped at any await: the connection is
     /// closed, and the transaction may or may not have been committed.
     pub(crate) async fn close(mut self, scope: &Scope, end: End) -> Closing {
-        let (ended, clean, wrote) = match self.batch(&scope.closing(end)).await {
-            Ok(Batch { rows, .. }) => (true, self.is_clean(&rows), wrote(&rows)),
+        let (clean, wrote) = match self.batch(&scope.closing(end)).await {
+            Ok(rows) => (self.is_clean(&rows), wrote(&rows)),
             // The transaction has ended; what failed is the cleaning, and the connection pays for it.
-            Err(Stopped { completed, rows, .. }) if completed > END_STATEMENT => (true, false, wrote(&rows)),
-            Err(stopped) => return stopped.closing(),
+            Err(Stopped { completed, rows, .. }) if completed > END_STATEMENT => (false, wrote(&rows)),
+            Err(stopped) => {
+                let closing = stopped.closing();
+                if matches!(closing, Closing::WasAborted) {
+                    self.roll_back(scope).await;
+                }
+                return closing;
+            }
         };
-        debug_assert!(ended, "every other way has returned");
+        self.give_back_if(clean);
+        Closing::Ended { wrote }
+    }
+
+    /// An aborted transaction takes nothing but a rollback, which needs a batch of its own.
+    async fn roll_back(&mut self, scope: &Scope) {
+        let clean = match self.batch(&scope.closing(End::Aborted)).await {
+            Ok(rows) => self.is_clean(&rows),
+            Err(_stopped) => false,
+        };
+        self.give_back_if(clean);
+    }
+
+    fn give_back_if(&mut self, clean: bool) {
         if clean {
             drop(self.connection.take());
         }
-        Closing::Ended { wrote }
     }
 
     /// Whether the last row of a closing batch shows a session that holds nothing of its last user: no setting, no
@@ -83,7 +103,7 @@ impl Lease {
     }
 
     /// Runs several statements in one round-trip, in the simple protocol.
-    async fn batch(&mut self, sql: &str) -> Result<Batch, Stopped> {
+    async fn batch(&mut self, sql: &str) -> Result<Vec<PgRow>, Stopped> {
         let mut rows = Vec::new();
         let mut completed = 0;
         let connection = match self.connection() {
@@ -95,15 +115,11 @@ impl Lease {
             match steps.try_next().await {
                 Ok(Some(Either::Left(_))) => completed += 1,
                 Ok(Some(Either::Right(row))) => rows.push(row),
-                Ok(None) => return Ok(Batch { rows }),
+                Ok(None) => return Ok(rows),
                 Err(error) => return Err(Stopped { error, completed, rows }),
             }
         }
     }
-}
-
-struct Batch {
-    rows: Vec<PgRow>,
 }
 
 /// A batch that stopped at an error, after so many completed statements.
@@ -133,15 +149,6 @@ impl From<Stopped> for sqlx::Error {
 /// What the first statement of a closing batch said. Not known counts as yes: a record too many is better than none.
 fn wrote(rows: &[PgRow]) -> bool {
     rows.first().and_then(|row| row.try_get(1).ok()).unwrap_or(true)
-}
-
-/// Whether the connection was dead before it was used: the server closed it while it lay in the pool.
-fn is_dead(stopped: &Stopped) -> bool {
-    match &stopped.error {
-        sqlx::Error::Io(_) => true,
-        sqlx::Error::Database(e) => e.code().is_some_and(|code| code.starts_with("57P")),
-        _other => false,
-    }
 }
 
 impl Drop for Lease {

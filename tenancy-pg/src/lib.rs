@@ -1,1 +1,93 @@
-//! placeholder
+//! An inspected Postgres pool whose every statement runs under one tenant's row level security.
+//!
+//! The pool is of no use before the database was inspected: [`Database<Uninspected>`](Uninspected) has no way to a
+//! query. An inspected one gives a [`TenantDb`] for a context, in which each transaction carries the tenant's row key
+//! from its first statement to its commit, and a connection reaches the next tenant only after it was shown to be
+//! clean.
+//!
+//! # How do I obtain a `TenantContext`?
+//!
+//! From a verified credential, through [`tenancy_core::Realm`]; see there. In tests, from
+//! `tenancy_testkit::TestTenants`.
+//!
+//! # Smallest example
+//!
+//! ```no_run
+//! # async fn run(realm: tenancy_core::Realm, ctx: tenancy_core::TenantContext) -> Result<(), Box<dyn std::error::Error>> {
+//! use tenancy_pg::{Database, Declaration, PgOptions};
+//!
+//! let declaration = Declaration::from_toml(&std::fs::read_to_string("tenancy.toml")?)?;
+//! let options = PgOptions::new("postgres://app@db.internal/rag".parse()?);
+//! let database = Database::open(&realm, options, &declaration).await?; // connects and inspects
+//!
+//! let mine = database.scoped(&ctx)?;
+//! let titles: Vec<String> = sqlx::query_scalar("select title from document order by id").fetch_all(&mine).await?;
+//! # let _ = titles;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What it guarantees
+//!
+//! - No statement without a context, and none on a database that failed its inspection: superusers, owners, roles that
+//!   can become them, missing FORCE, policies that do not bind the tenant and relations that nobody declared are found
+//!   before the first request ([`Inspection`]).
+//! - The setting is made from a typed row key and never from text. At the end of each transaction the server shows that
+//!   it still holds that key, in the same round-trip as the commit; otherwise nothing is committed, the denial
+//!   ([`Denial::StoreBreach`](tenancy_core::Denial::StoreBreach)) is on record, and the connection is closed.
+//! - A connection whose future was dropped, whose opening batch failed or whose session is not clean (other settings or
+//!   role, temporary objects, prepared statements, locks) is closed and not reused.
+//! - Nothing that the server or driver quotes is in an error's text, or in its chain of sources.
+//!
+//! # What it does not
+//!
+//! - Any SQL may call `set_config`. Within a transaction that changes the setting and puts it back, other tenants' rows
+//!   can be read: bind values, never build SQL from them. A signed setting is to come.
+//! - Row level security hides rows, not their existence: planner estimates, statistics, sizes of relations, sequences,
+//!   and unique or foreign keys without the tenant column tell of other tenants' rows.
+//! - `SECURITY DEFINER` functions that the role may execute are not looked at yet.
+//!
+//! # Features
+//!
+//! None.
+//!
+//! # MSRV
+//!
+//! Rust 1.95.
+
+mod control;
+mod database;
+mod declaration;
+mod declaration_toml;
+mod error;
+mod ident;
+mod inspect;
+mod lease;
+mod migrate;
+mod options;
+mod policy;
+mod redact;
+mod scope;
+mod statement;
+mod stream;
+mod tenant_db;
+mod tenant_tx;
+mod untenanted;
+mod visible;
+
+// The public interface is:
+pub use control::{ControlStore, PgCorpusVersions, PgDirectory, PgKeyStore, PgTicketLedger, migrate_control};
+pub use database::{Database, Inspected, Uninspected};
+pub use declaration::{
+    CheckedTable, Declaration, DeclarationBuilder, DeclarationError, GlobalTable, RowKeyType, TenantTable,
+};
+pub use error::PgError;
+pub use inspect::{Code, Finding, InspectPolicy, Inspection, Severity};
+pub use migrate::migrate;
+pub use options::PgOptions;
+pub use policy::{grant_sql, policy_sql};
+pub use redact::DatabaseError;
+pub use tenant_db::TenantDb;
+pub use tenant_tx::TenantTx;
+pub use untenanted::Untenanted;
+pub use visible::{OrNotVisible, Scoped};

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::ConnectOptions;
+use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use tenancy_core::Region;
 
 /// Where the database is and how many connections to keep.
@@ -76,10 +76,6 @@ impl PgOptions {
 
     pub(crate) const fn region_of(&self) -> Option<&Region> {
         self.region.as_ref()
-    }
-
-    pub(crate) const fn acquire_patience(&self) -> Duration {
-        self.acquire_timeout
     }
 
     pub(crate) const fn statement_patience(&self) -> Duration {

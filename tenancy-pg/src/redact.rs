@@ -100,6 +100,15 @@ impl SqlxDatabaseError for DatabaseError {
     }
 }
 
+/// Whether the session is over: the connection broke, or the server has ended it (class 57P: shut down, terminated).
+pub(crate) fn ends_the_session(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(_) => true,
+        sqlx::Error::Database(e) => e.code().is_some_and(|code| code.starts_with("57P")),
+        _other => false,
+    }
+}
+
 /// The same error without any text that may quote data, a secret or a URL. Idempotent.
 pub(crate) fn redact(error: sqlx::Error) -> sqlx::Error {
     use sqlx::Error;

@@ -63,7 +63,7 @@ impl Scope {
         let end = match end {
             End::Commit => format!("{verify}; commit"),
             End::Rollback => format!("{verify}; rollback"),
-            End::Aborted => "rollback; rollback".to_owned(),
+            End::Aborted => "rollback".to_owned(),
         };
         let proof = format!(
             "select coalesce({read}, '') operator(pg_catalog.=) '' \

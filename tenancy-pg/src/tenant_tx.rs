@@ -12,7 +12,7 @@ use tenancy_core::{Denial, Entered, Pass};
 
 use crate::error::PgError;
 use crate::lease::{Closing, Lease};
-use crate::redact::redact;
+use crate::redact::{DatabaseError, ends_the_session, redact};
 use crate::scope::{End, Scope};
 use crate::statement::OneStatement;
 use crate::stream::{Outlet, stream};
@@ -62,7 +62,7 @@ impl<'t> TenantTx<'t> {
             Closing::Breach => return Err(entered.deny(Denial::StoreBreach).into()),
             Closing::WasAborted => {
                 entered.failed();
-                return Err(PgError::Database(crate::redact::DatabaseError::aborted()));
+                return Err(PgError::Database(DatabaseError::aborted()));
             }
             Closing::Failed(error) => {
                 entered.failed();
@@ -149,7 +149,7 @@ impl<'t> TenantTx<'t> {
     fn settle<T>(&mut self, lease: Lease, ended: Result<T, sqlx::Error>) -> Result<T, sqlx::Error> {
         let in_step = match &ended {
             Ok(_) => true,
-            Err(sqlx::Error::Database(_)) => true,
+            Err(error @ sqlx::Error::Database(_)) => !ends_the_session(error),
             Err(_) => false,
         };
         if in_step {

@@ -129,6 +129,12 @@ impl fmt::Debug for ThrowawayPostgres {
 }
 
 impl TestDatabase {
+    /// The database's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The superuser here.
     #[must_use]
     pub fn superuser_options(&self) -> PgConnectOptions {

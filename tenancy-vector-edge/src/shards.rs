@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 use std::fs::File;
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -77,7 +79,7 @@ impl Shards {
         let slot = self.slot(partition);
         let _nobody_opens = lock(&slot.opening);
         let mut state = write(&slot.state);
-        *state = State::Dropped;
+        state.turn_into(State::Dropped);
         self.files(partition).remove().map_err(BackendError::failed)
     }
 
@@ -164,7 +166,7 @@ impl Shards {
             if !matches!(*state, State::Open(..)) {
                 return false;
             }
-            *state = State::Closed;
+            state.turn_into(State::Closed);
         }
         self.forget(&partition, &slot);
         true
@@ -189,6 +191,25 @@ impl Shards {
 
     fn files(&self, partition: &str) -> ShardFiles {
         ShardFiles::new(&self.root, partition)
+    }
+}
+
+impl State {
+    /// Changes the state, closing the shard that was open.
+    ///
+    /// The engine flushes a shard when it is dropped, and panics when it can't, when its directory is gone for instance.
+    /// Every write was flushed before it was acknowledged, so there is nothing to lose.
+    fn turn_into(&mut self, next: Self) {
+        let last = mem::replace(self, next);
+        let _flushed = catch_unwind(AssertUnwindSafe(|| drop(last)));
+    }
+}
+
+impl Drop for Shards {
+    fn drop(&mut self) {
+        for slot in lock(&self.slots).values() {
+            write(&slot.state).turn_into(State::Closed);
+        }
     }
 }
 

@@ -34,8 +34,9 @@ pub(crate) fn check(entered: &Entered<'_>, mut payload: Map<String, Value>) -> R
     let tag = payload.remove(reserved::KEY).ok_or(Denial::StoreBreach)?;
     let tag = tag.as_object().filter(|tag| tag.len() == 3).ok_or(Denial::StoreBreach)?;
     let text = |name| tag.get(name).and_then(Value::as_str).ok_or(Denial::StoreBreach);
-    let life = Life::parse(text(reserved::LIFE)?).ok();
-    entered.check_answer(life)?;
+    let life = text(reserved::LIFE)?;
+    // Only the one form we write: an engine that compares texts would not have matched another.
+    entered.check_answer(Life::parse(life).ok().filter(|parsed| reserved::life(*parsed) == life))?;
     let id = ExternalId::parse(text(reserved::ID)?).map_err(|_: VectorError| Denial::StoreBreach)?;
     let key = PointKey::derive(entered.context(), &id)?;
     if text(reserved::DIGEST)? != key.digest() {

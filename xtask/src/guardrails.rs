@@ -124,7 +124,9 @@ mod tests {
     #[test]
     fn a_ban_needs_a_reason() {
         let text = |reason: &str| {
-            format!("disallowed-methods = [{{ path = \"a::b\", reason = \"{reason}\", allow-invalid = true }}]\ndisallowed-types = []")
+            format!(
+                "disallowed-methods = [{{ path = \"a::b\", reason = \"{reason}\", allow-invalid = true }}]\ndisallowed-types = []"
+            )
         };
         assert!(bans(&text("because")).is_ok());
         assert!(bans(&text("")).is_err());

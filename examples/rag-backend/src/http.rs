@@ -33,13 +33,7 @@ impl HttpClient {
     /// # Errors
     /// [`UpstreamError::Client`] when TLS can't be set up.
     pub fn new() -> Result<Self, UpstreamError> {
-        let client = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls().map_err(|_| UpstreamError::Client)?)
-            .redirect(reqwest::redirect::Policy::none())
-            .timeout(Duration::from_secs(60))
-            .build()
-            .map_err(|_| UpstreamError::Client)?;
-        Ok(Self(client))
+        client().map(Self)
     }
 
     /// Posts JSON with a bearer key and reads JSON.
@@ -59,6 +53,19 @@ impl HttpClient {
         }
         response.json().await.map_err(|_| UpstreamError::Answer)
     }
+}
+
+/// A plain client with the settings of this service: no redirects, a minute's patience, TLS by *ring*.
+///
+/// # Errors
+/// [`UpstreamError::Client`] when TLS can't be set up.
+pub fn client() -> Result<reqwest::Client, UpstreamError> {
+    reqwest::Client::builder()
+        .tls_backend_preconfigured(tls().map_err(|_| UpstreamError::Client)?)
+        .redirect(reqwest::redirect::Policy::none())
+        .timeout(Duration::from_secs(60))
+        .build()
+        .map_err(|_| UpstreamError::Client)
 }
 
 /// *ring* by name: two TLS providers in one program make a default that panics.

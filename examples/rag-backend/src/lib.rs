@@ -61,7 +61,7 @@ pub use ask::{Answer, Citation};
 pub use database::{MIGRATIONS, declaration};
 pub use embed::{Embedder, HashedNgrams, OpenAiEmbedder};
 pub use error::ServiceError;
-pub use http::UpstreamError;
+pub use http::{UpstreamError, client};
 pub use ingest::{Ingest, Queue, Queued, enqueue, perform};
 pub use login::{Logins, OperatorLogin};
 pub use passages::{Document, passages, read_corpus};

@@ -6,9 +6,7 @@ use std::sync::{Arc, OnceLock};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tenancy_stack::Denial;
-use tenancy_stack::tools::{
-    Closed, Effect, RegistryError, RelPath, Tool, ToolError, ToolOutput, ToolRegistry, ToolScope,
-};
+use tenancy_stack::tools::{Closed, Effect, RegistryError, Tool, ToolError, ToolOutput, ToolRegistry, ToolScope};
 
 use crate::ask::find;
 use crate::error::ServiceError;
@@ -87,8 +85,8 @@ impl Tool for ReadFile {
     const EFFECT: Effect = Effect::ReadOnly;
 
     async fn call(&self, scope: &ToolScope<'_>, Read { path }: Read) -> Result<ToolOutput, ToolError> {
-        let bytes = scope.files().read(&RelPath::parse(&path)?).await?;
-        let text = String::from_utf8(bytes).map_err(|_| ToolError::failed("the file is no text"))?;
+        let bytes = scope.files().read(&path).await?;
+        let text = String::from_utf8(bytes).map_err(|_| ToolError::declined("the file is no text"))?;
         Ok(ToolOutput::text(text))
     }
 }
@@ -113,7 +111,7 @@ impl Tool for WriteFile {
     const EFFECT: Effect = Effect::Writes;
 
     async fn call(&self, scope: &ToolScope<'_>, Write { path, text }: Write) -> Result<ToolOutput, ToolError> {
-        scope.files().write(&RelPath::parse(&path)?, text.as_bytes()).await?;
+        scope.files().write(&path, text).await?;
         Ok(ToolOutput::text("written"))
     }
 }

@@ -15,7 +15,11 @@ fn equal_values_have_one_text() {
         ("UTF-16 order", "{\"\u{fb33}\":1,\"\u{1f600}\":2}", "{\"\u{1f600}\":2,\"\u{fb33}\":1}"),
         ("escapes that need not be", r#""\u0041\/\u20ac""#, "\"A/\u{20ac}\""),
         ("a pair of surrogates", r#""\ud83d\ude00""#, "\"\u{1f600}\""),
-        ("escapes that must be", "\"\\u0008\\u0009\\u000a\\u000c\\u000d\\u000F\\u007f\"", "\"\\b\\t\\n\\f\\r\\u000f\u{7f}\""),
+        (
+            "escapes that must be",
+            "\"\\u0008\\u0009\\u000a\\u000c\\u000d\\u000F\\u007f\"",
+            "\"\\b\\t\\n\\f\\r\\u000f\u{7f}\"",
+        ),
         ("quotes", r#""\"\\""#, r#""\"\\""#),
         ("words", "[true,false,null]", "[true,false,null]"),
         ("empties", "[{},[],\"\"]", "[{},[],\"\"]"),
@@ -107,9 +111,8 @@ mod properties {
             Just(serde_json::Value::Null),
             any::<bool>().prop_map(serde_json::Value::from),
             (-1_000_000i64..1_000_000).prop_map(serde_json::Value::from),
-            (-1_000_000i32..1_000_000, 0i32..6).prop_map(|(n, p)| {
-                serde_json::Value::from(format!("{n}e-{p}").parse::<f64>().unwrap())
-            }),
+            (-1_000_000i32..1_000_000, 0i32..6)
+                .prop_map(|(n, p)| { serde_json::Value::from(format!("{n}e-{p}").parse::<f64>().unwrap()) }),
             "\\PC{0,4}".prop_map(serde_json::Value::from),
         ];
         leaf.prop_recursive(3, 20, 4, |inner| {

@@ -21,7 +21,7 @@ use sqlx::{Connection, Executor};
 
 pub use report::{Code, Finding, Inspection, Severity};
 
-use crate::declaration::{Declaration, DEFAULT_SETTING};
+use crate::declaration::{DEFAULT_SETTING, Declaration};
 use crate::error::PgError;
 use crate::options::PgOptions;
 
@@ -76,7 +76,7 @@ async fn look(
 ) -> Result<Inspection, PgError> {
     connection.execute(SNAPSHOT).await?;
     let session = server::session(connection).await?;
-    let mut findings = server::findings(&session, policy.server_floor);
+    let mut findings = Vec::from_iter(server::findings(&session, policy.server_floor));
     let roles = roles::reachable(connection).await?;
     findings.extend(roles::findings(&session, &roles));
     findings.extend(roles::default_settings(connection, declaration).await?);

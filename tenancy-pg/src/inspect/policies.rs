@@ -62,21 +62,22 @@ impl Judge<'_> {
             ("w", "UPDATE", found.may_update, &[Side::Using, Side::Check]),
             ("d", "DELETE", found.may_delete, &[Side::Using]),
         ];
-        let mut all = Vec::new();
+        let mut all: Vec<Finding> = Vec::new();
+        let mut add = |finding: Finding| {
+            // One policy for all commands is met by each of them.
+            if !all.iter().any(|present| present.code == finding.code && present.object == finding.object) {
+                all.push(finding);
+            }
+        };
         for (command, word, granted, sides) in commands {
             if granted && !self.policies.iter().any(|p| p.permissive && p.applies && p.is_for(command)) {
-                all.push(self.missing(word));
+                add(self.missing(word));
             }
             for side in sides {
-                all.extend(self.unbound(command, *side));
+                self.unbound(command, *side).into_iter().for_each(&mut add);
             }
         }
-        all.extend(self.without_nullif());
-        // One policy for all commands is met four times.
-        let mut seen = Vec::new();
-        all.retain(|finding| !seen.contains(&finding.object.clone()) || finding.code == Code::PolicyMissing || {
-            false
-        } || { seen.push(finding.object.clone()); true });
+        self.without_nullif().into_iter().for_each(&mut add);
         all
     }
 
@@ -116,7 +117,9 @@ impl Judge<'_> {
 
     fn without_nullif(&self) -> Vec<Finding> {
         let fails = |policy: &&Policy| {
-            [Side::Using, Side::Check].into_iter().any(|side| self.shape(policy, side) == Some(Shape::BindsWithoutNullif))
+            [Side::Using, Side::Check]
+                .into_iter()
+                .any(|side| self.shape(policy, side) == Some(Shape::BindsWithoutNullif))
         };
         let why = "With no tenant set the setting is the empty text on a connection that was used before, and the cast \
                    fails instead of matching no row. Such errors get mended by letting everything through.";
@@ -179,12 +182,15 @@ impl Policy {
 }
 
 const POLICIES: &str = "
-with me as (select distinct u from unnest(array[session_user::name, current_user::name]) as u)
+with recursive me(u) as (
+    select oid from pg_roles where rolname in (session_user, current_user)
+), reach(u) as (
+    select u from me union select m.roleid from reach join pg_auth_members m on m.member = reach.u
+)
 select p.polname::text as name, p.polcmd::text as command, p.polpermissive as permissive,
        0 = any(p.polroles) as everyone,
        0 = any(p.polroles) or exists (select from unnest(p.polroles) r, me
                                       where r <> 0 and pg_has_role(u, r, 'USAGE')) as applies,
-       0 = any(p.polroles) or exists (select from unnest(p.polroles) r, me
-                                      where r <> 0 and pg_has_role(u, r, 'MEMBER')) as within_reach,
+       0 = any(p.polroles) or exists (select from reach where u = any(p.polroles)) as within_reach,
        pg_get_expr(p.polqual, p.polrelid) as using, pg_get_expr(p.polwithcheck, p.polrelid) as check
 from pg_policy p where p.polrelid = $1 order by p.polname";

@@ -79,10 +79,6 @@ impl Finding {
     pub(crate) fn fatal(code: Code, object: impl Into<String>, why: impl Into<String>, fix: impl Into<String>) -> Self {
         Self { code, severity: Severity::Fatal, object: object.into(), why: why.into(), fix: fix.into() }
     }
-
-    pub(crate) fn warning(self) -> Self {
-        Self { severity: Severity::Warning, ..self }
-    }
 }
 
 impl fmt::Display for Finding {

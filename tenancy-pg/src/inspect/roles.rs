@@ -79,7 +79,8 @@ fn about(role: &Role) -> Vec<Finding> {
         found.push(fatal(Code::BypassRls, why, role.mend("NOBYPASSRLS")));
     }
     if role.replication {
-        let why = "REPLICATION lets this role stream the write-ahead log. That holds every tenant's rows, without policies.";
+        let why =
+            "REPLICATION lets this role stream the write-ahead log. That holds every tenant's rows, without policies.";
         found.push(fatal(Code::RoleAttribute, why, role.mend("NOREPLICATION")));
     }
     if role.create_role {
@@ -107,7 +108,9 @@ pub(super) async fn default_settings(
         .map(|(role, database)| {
             let (role, database) = (role.map(|r| quote_ident(&r)), database.map(|d| quote_ident(&d)));
             let (object, fix) = match (&role, &database) {
-                (Some(r), Some(d)) => (format!("{r} in {d}"), format!("ALTER ROLE {r} IN DATABASE {d} RESET {setting};")),
+                (Some(r), Some(d)) => {
+                    (format!("{r} in {d}"), format!("ALTER ROLE {r} IN DATABASE {d} RESET {setting};"))
+                }
                 (Some(r), None) => (r.clone(), format!("ALTER ROLE {r} RESET {setting};")),
                 (None, Some(d)) => (d.clone(), format!("ALTER DATABASE {d} RESET {setting};")),
                 (None, None) => ("every role".to_owned(), format!("ALTER ROLE ALL RESET {setting};")),

@@ -34,9 +34,10 @@ pub(super) fn findings(session: &Session, floor_severity: Severity) -> Option<Fi
         code: Code::ServerRelease,
         severity: floor_severity,
         object: format!("server_version_num {}", session.version),
-        why: "In this release INSERT .. ON CONFLICT DO UPDATE reads rows that policies hide (CVE-2026-120154). A tenant \
+        why:
+            "In this release INSERT .. ON CONFLICT DO UPDATE reads rows that policies hide (CVE-2026-120154). A tenant \
               that may insert and update can therefore read other tenants' rows."
-            .to_owned(),
+                .to_owned(),
         fix,
     };
     old.then_some(finding)

@@ -57,10 +57,13 @@ impl Bound<'_> {
         shapes.min_by_key(Shape::rank).unwrap_or(Shape::Unbound(Why::Unknown))
     }
 
-    /// Every `current_setting` must name ours, as a plain text.
+    /// Every call of `current_setting` must name ours, as a plain text. Without parentheses the word is a column's name.
     fn reads_no_other_setting(&self, all: &[Token]) -> bool {
-        all.iter().enumerate().filter(|(_, token)| token.is_word("current_setting")).all(|(at, _)| {
-            matches!(all.get(at + 1..at + 3), Some([Token::Open, Token::Text(name)]) if name.eq_ignore_ascii_case(self.setting))
+        all.windows(3).all(|three| match three {
+            [call, Token::Open, name] if call.is_word("current_setting") => {
+                matches!(name, Token::Text(name) if name.eq_ignore_ascii_case(self.setting))
+            }
+            _other => true,
         })
     }
 
@@ -114,10 +117,7 @@ impl Bound<'_> {
             [Token::Comma, flag, Token::Close] => flag.is_word("true"),
             _other => false,
         };
-        call.is_word("current_setting")
-            && name.eq_ignore_ascii_case(self.setting)
-            && text.is_word("text")
-            && missing_ok
+        call.is_word("current_setting") && name.eq_ignore_ascii_case(self.setting) && text.is_word("text") && missing_ok
     }
 }
 
@@ -258,8 +258,12 @@ mod tests {
 
     #[test]
     fn without_nullif_it_binds_and_fails() {
-        let text = "(tenant_id = (current_setting('tenancy.row_key'::text, true))::uuid)";
-        assert_eq!(BOUND.shape(text), Shape::BindsWithoutNullif);
+        for text in [
+            "(tenant_id = (current_setting('tenancy.row_key'::text, true))::uuid)",
+            "(tenant_id = (( SELECT current_setting('tenancy.row_key'::text, true) AS current_setting))::uuid)",
+        ] {
+            assert_eq!(BOUND.shape(text), Shape::BindsWithoutNullif, "{text}");
+        }
     }
 
     #[test]
@@ -287,9 +291,16 @@ mod tests {
             (ours.replace("NULLIF(", "COALESCE("), Why::Unknown),
             (ours.replace("''::text", "'x'::text"), Why::Unknown),
             (ours.replace("::uuid", "::integer"), Why::Unknown),
-            ("((tenant_id)::text = NULLIF(current_setting('tenancy.row_key'::text, true), ''::text))".to_owned(), Why::Unknown),
+            (
+                "((tenant_id)::text = NULLIF(current_setting('tenancy.row_key'::text, true), ''::text))".to_owned(),
+                Why::Unknown,
+            ),
             ("(tenant_id = tenant_id)".to_owned(), Why::Unknown),
-            ("(tenant_id = (NULLIF(current_setting(('tenancy.row_'::text || 'key'::text), true), ''::text))::uuid)".to_owned(), Why::OtherSetting),
+            (
+                "(tenant_id = (NULLIF(current_setting(('tenancy.row_'::text || 'key'::text), true), ''::text))::uuid)"
+                    .to_owned(),
+                Why::OtherSetting,
+            ),
             (format!("({ours}"), Why::Unknown),
             (format!("{ours} -- ) AND true"), Why::Unknown),
         ] {

@@ -72,13 +72,23 @@ pub(super) fn findings(tables: &[Table<'_>], roles: &[Role]) -> Vec<Finding> {
 fn missing(declared: &CheckedTable) -> Finding {
     let why = "The declaration names it and the database does not have it. A service that starts without it would \
                find out in the middle of a request.";
-    Finding::fatal(Code::TableMissing, declared.relation.to_string(), why, "run the migrations, or remove it from the declaration")
+    Finding::fatal(
+        Code::TableMissing,
+        declared.relation.to_string(),
+        why,
+        "run the migrations, or remove it from the declaration",
+    )
 }
 
 fn not_a_table(declared: &CheckedTable) -> Finding {
     let why = "It is a view, a materialized view or a foreign table. Row level security holds ordinary and partitioned \
                tables only.";
-    Finding::fatal(Code::NotATable, declared.relation.to_string(), why, "declare the table behind it, and revoke this one")
+    Finding::fatal(
+        Code::NotATable,
+        declared.relation.to_string(),
+        why,
+        "declare the table behind it, and revoke this one",
+    )
 }
 
 fn of_table(declared: &CheckedTable, found: &Found, roles: &[Role]) -> Vec<Finding> {
@@ -123,18 +133,27 @@ fn of_table(declared: &CheckedTable, found: &Found, roles: &[Role]) -> Vec<Findi
             "REFERENCES" => "A foreign key checks past policies. It tells whether another tenant's row exists.",
             _maintain => "The right is about the whole table, for all tenants. Policies do not hold it.",
         };
-        all.push(fatal(Code::TableRight, why, format!("REVOKE {right} ON TABLE {table} FROM the service's role and PUBLIC;")));
+        all.push(fatal(
+            Code::TableRight,
+            why,
+            format!("REVOKE {right} ON TABLE {table} FROM the service's role and PUBLIC;"),
+        ));
     }
     all
 }
 
 fn of_column(declared: &CheckedTable, found: &Found) -> Option<Finding> {
     let (table, column, wanted) = (&declared.relation, declared.column.quoted(), declared.key.sql());
-    let fatal = |why: String, fix: String| Some(Finding::fatal(Code::TenantColumn, format!("{table}.{column}"), why, fix));
+    let fatal =
+        |why: String, fix: String| Some(Finding::fatal(Code::TenantColumn, format!("{table}.{column}"), why, fix));
     match (&found.column_type, found.column_not_null) {
         (Some(present), _) if present != wanted => fatal(
-            format!("The column is {present} and declared as {wanted}. A comparison would convert it and lose its index."),
-            format!("declare it as it is, or: ALTER TABLE {table} ALTER COLUMN {column} TYPE {wanted} USING {column}::{wanted};"),
+            format!(
+                "The column is {present} and declared as {wanted}. A comparison would convert it and lose its index."
+            ),
+            format!(
+                "declare it as it is, or: ALTER TABLE {table} ALTER COLUMN {column} TYPE {wanted} USING {column}::{wanted};"
+            ),
         ),
         (Some(_), Some(true)) => None,
         (Some(_), _) => fatal(
@@ -148,9 +167,12 @@ fn of_column(declared: &CheckedTable, found: &Found) -> Option<Finding> {
     }
 }
 
-/// Rights count for either role of the session, and for a column of the table as for all of it.
+/// Rights count for every role within reach, and for a column of the table as for all of it.
 const TABLE: &str = "
-with me as (select distinct u from unnest(array[session_user::name, current_user::name]) as u)
+with recursive me(u) as (
+    select oid from pg_roles where rolname in (session_user, current_user)
+    union select m.roleid from me join pg_auth_members m on m.member = me.u
+)
 select c.oid, c.relkind::text as kind, pg_get_userbyid(c.relowner)::text as owner,
        exists (select from me where pg_has_role(u, n.nspowner, 'MEMBER')) as schema_owner_reachable,
        c.relrowsecurity as rls, c.relforcerowsecurity as forced, row_security_active(c.oid) as active,

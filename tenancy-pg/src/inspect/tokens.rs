@@ -57,7 +57,8 @@ pub(crate) fn tokens(expression: &str) -> Option<Vec<Token>> {
                 (Token::Word { text: rest[..length].to_owned(), quoted: false }, length)
             }
             _other => {
-                let length = run(rest, |c| !is_name(c) && !c.is_whitespace() && !"()',\"".contains(c) && !c.is_ascii_digit());
+                let length =
+                    run(rest, |c| !is_name(c) && !c.is_whitespace() && !"()',\"".contains(c) && !c.is_ascii_digit());
                 let text = &rest[..length];
                 if text.contains("--") || text.contains("/*") || length == 0 {
                     return None;
@@ -65,7 +66,7 @@ pub(crate) fn tokens(expression: &str) -> Option<Vec<Token>> {
                 (Token::Operator(text.to_owned()), length)
             }
         };
-        match token {
+        match &token {
             Token::Open => depth += 1,
             Token::Close => depth = depth.checked_sub(1)?,
             _other => {}

@@ -7,7 +7,7 @@ use crate::declaration::{Declaration, Relation};
 use crate::error::PgError;
 use crate::ident::quote_ident;
 
-/// A relation outside the system schemas on which the session has any right.
+/// A relation outside the system schemas on which a role within reach has any right.
 #[derive(sqlx::FromRow)]
 struct Reached {
     schema: String,
@@ -31,23 +31,28 @@ pub(super) async fn findings(
 }
 
 fn judge(reached: &Reached, declaration: &Declaration) -> Option<Finding> {
-    let is = |relation: &Relation| relation.schema.as_str() == reached.schema && relation.table.as_str() == reached.name;
+    let is =
+        |relation: &Relation| relation.schema.as_str() == reached.schema && relation.table.as_str() == reached.name;
     let object = format!("{}.{}", quote_ident(&reached.schema), quote_ident(&reached.name));
     let revoke = format!("REVOKE ALL ON TABLE {object} FROM the service's role and PUBLIC;");
     if declaration.tenant_tables().iter().any(|table| is(&table.relation)) {
         return None;
     }
     if let Some(parent) = &reached.child_of {
-        let why = format!("It is a partition or child of {parent}, whose policies do not hold it when it is named itself. \
-                           A statement that names it reads every tenant's rows in it.");
+        let why = format!(
+            "It is a partition or child of {parent}, whose policies do not hold it when it is named itself. \
+                           A statement that names it reads every tenant's rows in it."
+        );
         return Some(Finding::fatal(Code::ChildReachable, object, why, revoke));
     }
     let global = declaration.global_tables().iter().any(|table| is(&table.relation));
     match (global, &reached.reads) {
         (true, None) => None,
         (true, Some(table)) => {
-            let why = format!("It is declared global and reads the tenant table {table}. In whose name it reads is up to \
-                               whoever makes it anew.");
+            let why = format!(
+                "It is declared global and reads the tenant table {table}. In whose name it reads is up to \
+                               whoever makes it anew."
+            );
             Some(Finding::fatal(Code::GlobalReadsTenant, object, why, revoke))
         }
         (false, _) => {
@@ -57,8 +62,10 @@ fn judge(reached: &Reached, declaration: &Declaration) -> Option<Finding> {
                 "f" => "foreign table",
                 _table => "table",
             };
-            let why = format!("The service can reach this {kind} and nobody said whose its rows are. If they are \
-                               tenants' rows, nothing holds them.");
+            let why = format!(
+                "The service can reach this {kind} and nobody said whose its rows are. If they are \
+                               tenants' rows, nothing holds them."
+            );
             Some(Finding::fatal(Code::Undeclared, object, why, format!("declare it, or: {revoke}")))
         }
     }
@@ -66,8 +73,10 @@ fn judge(reached: &Reached, declaration: &Declaration) -> Option<Finding> {
 
 /// Views are followed through other views. Rights on a single column count.
 const REACHED: &str = "
-with recursive me as (select distinct u from unnest(array[session_user::name, current_user::name]) as u),
-declared as (
+with recursive me(u) as (
+    select oid from pg_roles where rolname in (session_user, current_user)
+    union select m.roleid from me join pg_auth_members m on m.member = me.u
+), declared as (
     select c.oid from unnest($1::text[], $2::text[]) as d(schema, name)
     join pg_namespace n on n.nspname = d.schema join pg_class c on c.relnamespace = n.oid and c.relname = d.name
 ), children(oid, parent) as (

@@ -87,9 +87,13 @@ struct How {
 }
 
 /// Does what it is told, harm included.
-struct Wild {
-    running: Arc<AtomicUsize>,
-    go_on: Arc<Notify>,
+struct Wild(Arc<Signals>);
+
+#[derive(Default)]
+struct Signals {
+    started: AtomicUsize,
+    finished: AtomicUsize,
+    go_on: Notify,
 }
 
 impl Tool for Wild {
@@ -111,12 +115,13 @@ impl Tool for Wild {
                 Ok(ToolOutput::text("written"))
             }
             "block" => {
-                std::thread::sleep(Duration::from_millis(1000));
+                std::thread::sleep(Duration::from_millis(2000));
                 Ok(ToolOutput::text("blocked"))
             }
             "wait" => {
-                self.running.fetch_add(1, Ordering::SeqCst);
-                self.go_on.notified().await;
+                self.0.started.fetch_add(1, Ordering::SeqCst);
+                self.0.go_on.notified().await;
+                self.0.finished.fetch_add(1, Ordering::SeqCst);
                 Ok(ToolOutput::text("waited"))
             }
             _ => Ok(ToolOutput::text("well")),
@@ -124,12 +129,11 @@ impl Tool for Wild {
     }
 }
 
-async fn wild(limits: Limits) -> (House, Arc<AtomicUsize>, Arc<Notify>) {
-    let (running, go_on) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
+async fn wild(limits: Limits) -> (House, Arc<Signals>) {
+    let signals = Arc::new(Signals::default());
     let mut registry = ToolRegistry::new();
-    let tool = Wild { running: Arc::clone(&running), go_on: Arc::clone(&go_on) };
-    registry.register(tool).unwrap().register(ReadFile).unwrap();
-    (House::with(registry, limits).await, running, go_on)
+    registry.register(Wild(Arc::clone(&signals))).unwrap().register(ReadFile).unwrap();
+    (House::with(registry, limits).await, signals)
 }
 
 fn how(how: &str) -> String {
@@ -138,7 +142,8 @@ fn how(how: &str) -> String {
 
 #[tokio::test]
 async fn t7_a_tool_that_misbehaves_ends_its_own_call() {
-    let (house, ..) = wild(Limits::default().time(Duration::from_millis(200))).await;
+    // Long enough for 100 MB on a busy machine.
+    let (house, _) = wild(Limits::default().time(Duration::from_secs(2))).await;
     for (word, rule, face) in [
         ("panic", "tool.panicked", Face::Unavailable),
         ("hang", "tool.timed_out", Face::Unavailable),
@@ -163,7 +168,7 @@ async fn t7_a_tool_that_misbehaves_ends_its_own_call() {
 async fn a_failing_tool_opens_the_breaker_of_one_tenant_and_one_tool() {
     let mut settings = BreakerSettings::default();
     settings.failures = 3;
-    let (house, ..) = wild(Limits::default().breaker(settings)).await;
+    let (house, _) = wild(Limits::default().breaker(settings)).await;
     house.acme.files().write("f", "x").await.unwrap();
     for _ in 0..3 {
         // Neither bad arguments nor a tool that declines count, or break the row.
@@ -179,7 +184,7 @@ async fn a_failing_tool_opens_the_breaker_of_one_tenant_and_one_tool() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn calls_of_a_tenant_are_capped_and_the_other_is_not_held_up() {
-    let (house, running, go_on) = wild(Limits::default().calls(2)).await;
+    let (house, signals) = wild(Limits::default().calls(2)).await;
     let calls: Vec<_> = (0..5)
         .map(|_| {
             let mine = house.acme.clone();
@@ -189,10 +194,10 @@ async fn calls_of_a_tenant_are_capped_and_the_other_is_not_held_up() {
     let mut seen = 0;
     while seen < 5 {
         tokio::time::sleep(Duration::from_millis(20)).await;
-        assert!(running.load(Ordering::SeqCst) <= seen + 2, "more than two ran at a time");
+        assert!(signals.started.load(Ordering::SeqCst) <= seen + 2, "more than two ran at a time");
         assert!(house.globex.call("wild", &how("behave")).await.is_ok());
-        seen = running.load(Ordering::SeqCst);
-        go_on.notify_waiters();
+        seen = signals.started.load(Ordering::SeqCst);
+        signals.go_on.notify_waiters();
     }
     for call in calls {
         assert_eq!(call.await.unwrap().unwrap().as_str(), "waited");
@@ -201,7 +206,7 @@ async fn calls_of_a_tenant_are_capped_and_the_other_is_not_held_up() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_tool_that_blocks_its_thread_keeps_its_place_and_not_its_caller() {
-    let (house, ..) = wild(Limits::default().calls(2).time(Duration::from_millis(200))).await;
+    let (house, _) = wild(Limits::default().calls(2).time(Duration::from_millis(200))).await;
     let block = how("block");
     let (first, second) = tokio::join!(house.acme.call("wild", &block), house.acme.call("wild", &block));
     assert!(matches!(first, Err(ToolsError::TimedOut { .. })) && matches!(second, Err(ToolsError::TimedOut { .. })));
@@ -210,8 +215,43 @@ async fn a_tool_that_blocks_its_thread_keeps_its_place_and_not_its_caller() {
     assert!(matches!(again.call("wild", &how("behave")).await, Err(ToolsError::Busy)));
     assert_eq!(house.outcomes("wild").await.last(), Some(&(Outcome::Failed, Some("tool.busy".to_owned()))));
     assert!(house.globex.call("wild", &how("behave")).await.is_ok());
-    tokio::time::sleep(Duration::from_millis(1200)).await;
-    assert!(again.call("wild", &how("behave")).await.is_ok(), "the places are free again");
+    while let Err(error) = again.call("wild", &how("behave")).await {
+        assert!(matches!(error, ToolsError::Busy), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_dropped_call_aborts_its_tool() {
+    let (house, signals) = wild(Limits::default()).await;
+    let mine = house.acme.clone();
+    let call = tokio::spawn(async move { mine.call("wild", &how("wait")).await });
+    while signals.started.load(Ordering::SeqCst) < 1 {
+        tokio::task::yield_now().await;
+    }
+    call.abort();
+    assert!(call.await.unwrap_err().is_cancelled());
+    tokio::task::yield_now().await;
+    signals.go_on.notify_waiters();
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert_eq!(signals.finished.load(Ordering::SeqCst), 0, "the tool went on after its caller was gone");
+    assert_eq!(house.outcomes("wild").await, [(Outcome::Cancelled, None)]);
+    assert!(house.acme.call("wild", &how("behave")).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_tenant_that_is_stopped_meanwhile_gets_no_answer() {
+    let (house, signals) = wild(Limits::default()).await;
+    let mine = house.acme.clone();
+    let call = tokio::spawn(async move { mine.call("wild", &how("wait")).await });
+    while signals.started.load(Ordering::SeqCst) < 1 {
+        tokio::task::yield_now().await;
+    }
+    house.tenants.suspend("acme");
+    // Whoever asks next makes the suspension known to this process.
+    assert!(house.acme.call("wild", &how("behave")).await.is_err());
+    signals.go_on.notify_waiters();
+    let answer = call.await.unwrap();
+    assert!(matches!(answer, Err(ToolsError::Denied(Denial::TenantSuspended))), "{answer:?}");
 }
 
 struct WhoAmI;

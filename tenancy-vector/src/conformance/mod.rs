@@ -38,9 +38,9 @@ pub async fn run(
 ) -> Result<(), Nonconformance> {
     let backend: Arc<dyn VectorBackend> = Arc::new(backend);
     empty_partitions(realm, &backend, one).await?;
+    ranking(realm, &backend, one).await?;
     separation(realm, &backend, one, two).await?;
     replacing(realm, &backend, one).await?;
-    ranking(realm, &backend, one).await?;
     engine_ids(realm, &backend, one).await?;
     life_condition(realm, &backend, one, two).await?;
     dropping(realm, &backend, one, two).await

@@ -62,7 +62,9 @@ fn unlicensed(package: &Package, config: &Config) -> Option<String> {
     match licence::allows(expression, &config.licenses.allow) {
         Ok(true) => None,
         Ok(false) => Some(format!("{} {} is under {expression}", package.name, package.version)),
-        Err(e) => Some(format!("{} {}: the licence \"{expression}\" can't be read: {e}", package.name, package.version)),
+        Err(e) => {
+            Some(format!("{} {}: the licence \"{expression}\" can't be read: {e}", package.name, package.version))
+        }
     }
 }
 
@@ -96,6 +98,20 @@ mod tests {
     #[test]
     fn a_plain_package_passes() {
         assert_eq!(faults(|_| {}), Vec::<String>::new());
+    }
+
+    /// The page says why each is there; one that is not on it came without a reason.
+    #[test]
+    fn every_direct_dependency_has_a_line_in_the_docs() {
+        let metadata = workspace::metadata().unwrap();
+        let page = fs::read_to_string(shell::root().join("docs/dependencies.md")).unwrap();
+        let rows = page.lines().filter(|line| line.starts_with("| `")).collect::<String>();
+        for member in metadata.workspace_packages() {
+            for dependency in member.dependencies.iter().filter(|dependency| dependency.path.is_none()) {
+                let name = &dependency.name;
+                assert!(rows.contains(&format!("`{name}`")), "{name}, which {} depends on", member.name);
+            }
+        }
     }
 
     #[test]

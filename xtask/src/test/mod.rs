@@ -27,7 +27,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let start = Instant::now();
     // The tests start servers of their own, whatever DATABASE_URL says.
     postgres::ensure()?;
-    println!("Building all tests. The first time, with all dependencies, takes about a quarter of an hour on two cores.");
+    println!(
+        "Building all tests. The first time, with all dependencies, takes about a quarter of an hour on two cores."
+    );
     let suites = suites::build(cargo_test(options))?;
     println!("\n{} suites and the doc tests, built in {}.\n", suites.len(), shell::since(start));
 

@@ -67,7 +67,7 @@ impl<W: Write> Report<W> {
         } else if let Some(name) = text.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED")) {
             self.failed.push(format!("{}: {name}", self.current));
             return self.print(line);
-        } else if !is_routine(text) && !(text.is_empty() && self.quiet) {
+        } else if !(is_routine(text) || text.is_empty() && self.quiet) {
             return self.print(line);
         }
         self.quiet = true;
@@ -192,10 +192,7 @@ error: test failed, to rerun pass `-p tenancy-core --test fence`
     #[test]
     fn a_green_run_is_one_line_a_suite() {
         let (report, printed) = followed(GREEN);
-        assert_eq!(
-            words(&printed),
-            ["ok tenancy-core (unit) 2 passed", "ok tenancy-core (doc) 1 passed, 1 ignored"]
-        );
+        assert_eq!(words(&printed), ["ok tenancy-core (unit) 2 passed", "ok tenancy-core (doc) 1 passed, 1 ignored"]);
         assert_eq!(report.total, Counts { passed: 3, failed: 0, ignored: 1 });
         assert_eq!(report.seen, 2);
         assert!(report.close(true, Instant::now()).is_ok());

@@ -188,7 +188,7 @@ impl<'w> Stage<'w> {
             seen.body.push_str(&self.secret);
         }
         let proof = if warm { proof } else { Reply { body: String::new(), ..proof } };
-        self.judge("replay a question whose answer is cached", mark, &proof, &seen, Expect::OwnThings("caches")).await
+        self.judge("replay a question whose answer is cached", mark, &proof, &seen, Expect::OwnThings("cache")).await
     }
 
     async fn tool_arguments(&mut self) -> Result<(), Failure> {
@@ -246,7 +246,7 @@ impl<'w> Stage<'w> {
         let proof = self.victim.ask("What is the code word of the vault?").await?;
         let body = json!({ "question": "What is the code word of the vault?", "tenant": victim, "tenant_id": victim });
         let seen = self.attacker.post("/ask", &body).await?;
-        self.judge("name the tenant in the body", mark, &proof, &seen, Expect::OwnThings("caches")).await
+        self.judge("name the tenant in the body", mark, &proof, &seen, Expect::OwnThings("cache")).await
     }
 
     async fn foreign_token(&mut self, stranger: &World) -> Result<(), Failure> {
@@ -354,7 +354,7 @@ impl<'w> Stage<'w> {
             (false, true) => Outcome::Denied,
             (false, false) => Outcome::Unproven,
         };
-        let shown = |r: &AuditRecord| format!("{} #{} {}", r.outcome().as_str(), r.seq(), &r.hash()[..12]);
+        let shown = |r: &AuditRecord| format!("{} #{} {}", r.outcome().as_str(), r.sequence(), &r.hash()[..12]);
         let rule = match expect {
             Expect::Refused(..) => record.as_ref().and_then(|r| r.rule().map(str::to_owned)),
             Expect::OwnThings(store) => record.as_ref().map(|_| format!("own {store} only")),
@@ -428,7 +428,7 @@ fn vault(secret: &str) -> String {
 fn altered(text: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
     // The last part of a token is its signature; a ticket is one part.
-    let at = text.rfind('.').map_or(0, |dot| dot + 1) + 20;
+    let at = text.rfind('.').map_or(0, |dot| dot + 1) + 60;
     if let Some(byte) = bytes.get_mut(at) {
         *byte = if *byte == b'A' { b'B' } else { b'A' };
     }

@@ -30,7 +30,7 @@ impl Reply {
 
 impl Client {
     pub async fn login(base: &str, user: &str, password: &SecretString) -> Result<Self, Failure> {
-        let http = reqwest::Client::builder().no_proxy().build()?;
+        let http = rag_backend::client()?;
         let body = json!({ "user": user, "password": password.expose_secret() });
         let reply: Value = http.post(format!("{base}/login")).json(&body).send().await?.json().await?;
         let token = reply["token"].as_str().ok_or("the login was refused")?;

@@ -39,10 +39,11 @@ async fn main() -> ExitCode {
         Ok(report) => {
             if json {
                 println!("{}", report.to_json());
+                eprintln!("{}", report.last_line());
             } else {
                 print!("{report}");
+                println!("{}", report.last_line());
             }
-            println!("{}", report.last_line());
             if report.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
         Err(failure) => {

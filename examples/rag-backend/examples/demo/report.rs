@@ -81,9 +81,9 @@ impl Report {
             "quality": self.quality.iter().map(quality).collect::<Vec<_>>(),
             "attempts": self.attempts.iter().map(attempt).collect::<Vec<_>>(),
             "audit": self.audit.as_ref().map(|r| json!({
-                "records": r.records(), "chains": r.chains(), "events": r.events(), "clean": r.is_clean(),
+                "records": r.records, "chains": r.chains, "events": r.events, "clean": r.is_clean(),
             })),
-            "passed": self.passed(),
+            "passed": self.passed(), "summary": self.last_line(),
         })
     }
 }
@@ -114,9 +114,7 @@ impl fmt::Display for Report {
             writeln!(
                 f,
                 "\naudit log: {} records for {} events in {} chains, {state}\n",
-                audit.records(),
-                audit.events(),
-                audit.chains(),
+                audit.records, audit.events, audit.chains,
             )?;
         }
         Ok(())

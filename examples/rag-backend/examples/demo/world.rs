@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use rag_backend::{Extractive, HashedNgrams, LateService, Logins, MIGRATIONS, OperatorLogin, Service, ServiceParts};
+use rag_backend::{
+    Embedder, Extractive, HashedNgrams, LateService, Logins, MIGRATIONS, OperatorLogin, Service, ServiceParts,
+};
 use secrecy::SecretString;
 use tempfile::TempDir;
 use tenancy_stack::Stores;
@@ -73,7 +75,7 @@ impl World {
         crate::server::grant(&tables, &declaration).await?;
         let database = Database::open(&realm, PgOptions::new(tables.app), &declaration).await?;
         let edge = EdgeBackend::open(EdgeOptions::new(at("vectors")))?;
-        let vectors = VectorStore::new(&realm, edge, Schema::dense(384)?);
+        let vectors = VectorStore::new(&realm, edge, Schema::hybrid(rag_backend::HashedNgrams.dimension())?);
         let caches = Caches::new(&realm, MemoryBackend::new());
         let late = LateService::new();
         let tools = Tools::new(&realm, rag_backend::registry(late.clone())?, FilesRoot::provision(at("files"))?);

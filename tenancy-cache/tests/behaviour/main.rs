@@ -1,0 +1,14 @@
+//! Behaviour of the caches through their public interface.
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that can't go on must stop")]
+
+mod cancel;
+mod corpus;
+mod erase;
+mod flight;
+mod invalidate;
+mod isolation;
+mod keys;
+mod keys_property;
+mod lies;
+mod rig;
+mod samples;

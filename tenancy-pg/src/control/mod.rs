@@ -1,0 +1,109 @@
+//! What a realm needs before there is one: directory, keys, used tickets and corpus versions, on Postgres.
+
+mod directory;
+mod keys;
+mod ledger;
+mod record;
+mod schema;
+mod versions;
+
+use std::fmt;
+
+use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+
+pub use directory::PgDirectory;
+pub use keys::PgKeyStore;
+pub use ledger::PgTicketLedger;
+pub use schema::migrate_control;
+pub use versions::PgCorpusVersions;
+
+use crate::error::PgError;
+use crate::options::quiet;
+
+/// The control stores of a realm, on a login role of their own. It has no method that reaches a tenant's data.
+///
+/// ```no_run
+/// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+/// use tenancy_core::*;
+/// use tenancy_pg::ControlStore;
+///
+/// let control = ControlStore::connect("postgres://control@db.internal/rag".parse()?).await?;
+/// let realm = Realm::builder(RealmName::parse("prod")?)
+///     .directory(control.directory())
+///     .issuers([TenantIssuer::new("https://login.example", "rag", Jwks::file("keys.json")?)])
+///     .no_operators()
+///     .keys(LocalKeyProvider::new(RootKey::generate()), control.keys())
+///     .audit(JsonlSink::open("audit.jsonl")?)
+///     .ticket_ledger(control.ledger())
+///     .corpus_versions(control.versions())
+///     .build()
+///     .await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct ControlStore {
+    pool: PgPool,
+}
+
+impl ControlStore {
+    /// Connects, with up to 4 connections.
+    ///
+    /// # Errors
+    /// [`PgError::ControlRole`] for a superuser or a role with BYPASSRLS: the control role may do what
+    /// [`migrate_control`] granted it and nothing else. [`PgError`] when it can't connect.
+    pub async fn connect(options: PgConnectOptions) -> Result<Self, PgError> {
+        let pool = PgPoolOptions::new().max_connections(4).connect_with(quiet(options)).await?;
+        let sql = "select bool_or(rolsuper or rolbypassrls) from pg_catalog.pg_roles \
+                   where rolname in (session_user, current_user)";
+        let too_much: Option<bool> = sqlx::query_scalar(sql).fetch_one(&pool).await?;
+        if too_much == Some(false) { Ok(Self { pool }) } else { Err(PgError::ControlRole) }
+    }
+
+    /// The tenant directory, API keys included.
+    #[must_use]
+    pub fn directory(&self) -> PgDirectory {
+        PgDirectory::new(self.pool.clone())
+    }
+
+    /// Wrapped keys. Mind that their backups must not be those of the data.
+    #[must_use]
+    pub fn keys(&self) -> PgKeyStore {
+        PgKeyStore::new(self.pool.clone())
+    }
+
+    /// Used job tickets.
+    #[must_use]
+    pub fn ledger(&self) -> PgTicketLedger {
+        PgTicketLedger::new(self.pool.clone())
+    }
+
+    /// Corpus versions.
+    #[must_use]
+    pub fn versions(&self) -> PgCorpusVersions {
+        PgCorpusVersions::new(self.pool.clone())
+    }
+
+    /// Closes the connections. Idempotent.
+    pub async fn close(&self) {
+        self.pool.close().await;
+    }
+}
+
+impl fmt::Debug for ControlStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ControlStore")
+    }
+}
+
+macro_rules! opaque_debug {
+    ($($name:ident),*) => {$(
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(stringify!($name))
+            }
+        }
+    )*};
+}
+
+opaque_debug!(PgDirectory, PgKeyStore, PgTicketLedger, PgCorpusVersions);

@@ -1,0 +1,109 @@
+//! A database with two tenants' rows in it.
+
+use sqlx::postgres::{PgConnectOptions, PgConnection};
+use sqlx::{AssertSqlSafe, Connection};
+use tenancy_core::Life;
+use tenancy_pg::{
+    Database, Declaration, Inspected, PgOptions, RowKeyType, TenantDb, TenantTable, grant_sql, policy_sql,
+};
+use tenancy_testkit::{APP, TestDatabase, TestTenants, ThrowawayPostgres};
+
+/// `note(id, tenant_id, body, slug)`: two rows of acme, three of globex. `country(code)` is global.
+pub(crate) struct World {
+    pub(crate) tenants: TestTenants,
+    pub(crate) server: TestDatabase,
+    pub(crate) declaration: Declaration,
+}
+
+impl World {
+    /// Policies as this crate generates them.
+    pub(crate) async fn new() -> Self {
+        let world = Self::bare().await;
+        world.server.run_as_owner(&policy_sql(&world.declaration)).await;
+        world
+    }
+
+    /// Tables and grants without any policy.
+    pub(crate) async fn bare() -> Self {
+        let tenants = TestTenants::new().await;
+        let server = ThrowawayPostgres::shared().await.fresh_database().await;
+        let declaration = declaration();
+        server
+            .run_as_owner(
+                "create table note (id int primary key, tenant_id uuid not null, body text not null, slug text,
+                                    unique (tenant_id, slug));
+                 create index on note (tenant_id);
+                 create table country (code text primary key);
+                 insert into country values ('at'), ('ch');",
+            )
+            .await;
+        server.run_as_owner(&grant_sql(&declaration, APP)).await;
+        let (acme, globex) = (tenants.life("acme").uuid(), tenants.life("globex").uuid());
+        server
+            .run_as_owner(&format!(
+                "insert into note (id, tenant_id, body, slug) values
+                 (1, '{acme}', 'acme one', 'a'), (2, '{acme}', 'acme two', 'b'),
+                 (3, '{globex}', 'globex one', 'a'), (4, '{globex}', 'globex two', 'b'),
+                 (5, '{globex}', 'globex three', 'c')"
+            ))
+            .await;
+        Self { tenants, server, declaration }
+    }
+
+    /// A pool of one, so that the next borrower gets what the last one left.
+    pub(crate) fn options(&self) -> PgOptions {
+        PgOptions::new(self.server.app_options()).max_connections(1)
+    }
+
+    pub(crate) async fn open(&self) -> Database<Inspected> {
+        Database::open(self.tenants.realm(), self.options(), &self.declaration).await.unwrap()
+    }
+
+    pub(crate) async fn scoped(&self, database: &Database<Inspected>, tenant: &str) -> TenantDb {
+        database.scoped(&self.tenants.context(tenant).await).unwrap()
+    }
+
+    pub(crate) fn life(&self, tenant: &str) -> Life {
+        self.tenants.life(tenant)
+    }
+
+    /// The number of rows that exist, whoever's they are.
+    pub(crate) async fn rows_in_truth(&self, condition: &str) -> i64 {
+        let sql = format!("select count(*) from note where {condition}");
+        scalar(&self.server.superuser_options(), &sql).await
+    }
+}
+
+pub(crate) fn declaration() -> Declaration {
+    Declaration::builder()
+        .tenant_table(TenantTable::new("public", "note", "tenant_id", RowKeyType::Uuid))
+        .global_table("public", "country")
+        .build()
+        .unwrap()
+}
+
+/// Everything a tenant sees, as its bodies.
+pub(crate) async fn bodies(db: &TenantDb) -> Vec<String> {
+    sqlx::query_scalar("select body from note order by id").fetch_all(db).await.unwrap()
+}
+
+pub(crate) const ACME: [&str; 2] = ["acme one", "acme two"];
+pub(crate) const GLOBEX: [&str; 3] = ["globex one", "globex two", "globex three"];
+
+pub(crate) async fn scalar(options: &PgConnectOptions, sql: &str) -> i64 {
+    let mut connection = PgConnection::connect_with(options).await.unwrap();
+    let value = sqlx::query_scalar(AssertSqlSafe(sql)).fetch_one(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+    value
+}
+
+/// Everything an error shows in its texts and in those of its sources.
+pub(crate) fn shown(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut all = format!("{error:?} {error:#?}");
+    let mut next = Some(error);
+    while let Some(e) = next {
+        all += &format!(" {e} {e:?}");
+        next = e.source();
+    }
+    all
+}

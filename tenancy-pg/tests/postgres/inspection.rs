@@ -1,0 +1,509 @@
+//! What the inspection finds, and that mending it is enough.
+
+use sqlx::postgres::{PgConnectOptions, PgConnection};
+use sqlx::{AssertSqlSafe, Connection, Executor};
+use tenancy_pg::{
+    Code, Database, Declaration, InspectPolicy, Inspection, PgError, PgOptions, RowKeyType, Severity, TenantTable,
+    grant_sql, policy_sql,
+};
+use tenancy_testkit::APP;
+
+use crate::common::{ACME, GLOBEX, World, bodies};
+
+async fn report(world: &World, login: PgConnectOptions) -> Inspection {
+    let database = Database::connect(world.tenants.realm(), PgOptions::new(login)).await.unwrap();
+    database.report(&world.declaration, InspectPolicy::new()).await.unwrap()
+}
+
+/// The codes of what is fatal for the app role.
+async fn found(world: &World) -> Vec<Code> {
+    let report = report(world, world.server.app_options()).await;
+    let mut codes: Vec<Code> = report.fatal().map(|finding| finding.code).collect();
+    codes.dedup();
+    codes
+}
+
+/// Breaks, looks, mends, looks again.
+async fn each_is_found_and_mended(world: &World, cases: &[(&str, &str, Code, &str)]) {
+    assert_eq!(found(world).await, [], "before");
+    for (what, break_it, code, mend_it) in cases {
+        world.server.run(&world.named(break_it)).await;
+        let report = report(world, world.server.app_options()).await;
+        assert!(report.has(*code), "{what}: {report}");
+        let refused = Database::open(world.tenants.realm(), world.options(), &world.declaration).await.unwrap_err();
+        assert!(matches!(refused, PgError::Inspection(_)), "{what}");
+        world.server.run(&world.named(mend_it)).await;
+        assert_eq!(found(world).await, [], "{what}: mended");
+    }
+}
+
+impl World {
+    /// Roles are the cluster's, so each database has its own.
+    fn named(&self, sql: &str) -> String {
+        sql.replace("{role}", &format!("role_{}", self.server.name())).replace("{db}", self.server.name())
+    }
+}
+
+/// P1 and its relatives: no tenant set, on connections of every age.
+#[tokio::test]
+async fn an_empty_setting_shows_no_row_and_the_policy_that_fails_on_it_is_found() {
+    let world = World::bare().await;
+    let naive = "create policy naive on note using (tenant_id = current_setting('tenancy.row_key', true)::uuid)";
+    world
+        .server
+        .run_as_owner(&format!(
+            "alter table note enable row level security; alter table note force row level security; {naive}"
+        ))
+        .await;
+
+    // As a service without this crate meets it.
+    let mut raw = PgConnection::connect_with(&world.server.app_options()).await.unwrap();
+    let own = world.life("acme").uuid();
+    assert_eq!(sqlx::query("select * from note").fetch_all(&mut raw).await.unwrap().len(), 0);
+    raw.execute(AssertSqlSafe(format!("begin; set local \"tenancy.row_key\" = '{own}'; commit"))).await.unwrap();
+    let failed = sqlx::query("select * from note").fetch_all(&mut raw).await.unwrap_err();
+    assert_eq!(failed.as_database_error().unwrap().code().unwrap(), "22P02");
+
+    let flagged = report(&world, world.server.app_options()).await;
+    assert!(flagged.has(Code::PolicyEmptySetting) && !flagged.has(Code::PolicyUnbound), "{flagged}");
+
+    for (what, expression) in [
+        ("operands the other way round", "current_setting('tenancy.row_key', true)::uuid = tenant_id"),
+        ("wrapped in a select", "tenant_id = (select current_setting('tenancy.row_key', true))::uuid"),
+        ("wrapped with its cast", "tenant_id = (select current_setting('tenancy.row_key', true)::uuid)"),
+        ("without missing_ok", "tenant_id = current_setting('tenancy.row_key')::uuid"),
+        ("beside a condition", "tenant_id = current_setting('tenancy.row_key', true)::uuid and id > 0"),
+        ("for reading only wrong", "tenant_id = cast(current_setting('tenancy.row_key', true) as uuid)"),
+    ] {
+        world
+            .server
+            .run_as_owner(&format!("drop policy naive on note; create policy naive on note using ({expression})"))
+            .await;
+        let flagged = report(&world, world.server.app_options()).await;
+        assert!(flagged.has(Code::PolicyEmptySetting), "{what}: {flagged}");
+    }
+
+    world.server.run_as_owner(&format!("drop policy naive on note; {}", policy_sql(&world.declaration))).await;
+    let database = world.open().await;
+    let acme = world.scoped(&database, "acme").await;
+    let globals = database.untenanted();
+    let nobody = async || {
+        let rows = sqlx::query("select * from note").fetch_all(&globals).await.unwrap();
+        rows.len()
+    };
+    assert_eq!(nobody().await, 0, "a fresh connection");
+    assert_eq!(bodies(&acme).await, ACME);
+    assert_eq!(nobody().await, 0, "one that was used and committed");
+    acme.begin().await.unwrap().rollback().await.unwrap();
+    assert_eq!(nobody().await, 0, "one that was used and rolled back");
+    drop(acme.begin().await.unwrap());
+    assert_eq!(nobody().await, 0, "one that was rolled back behind the scenes");
+    let _failed = sqlx::query("select 1/0").execute(&acme).await;
+    assert_eq!(nobody().await, 0, "one whose transaction was aborted");
+}
+
+/// P4, P5 and their relatives: who logs in.
+#[tokio::test]
+async fn a_login_that_policies_do_not_hold_is_fatal() {
+    let world = World::new().await;
+    let roles = [
+        ("P4: a superuser", "login superuser", "", Code::Superuser),
+        (
+            "P5: a superuser whose session acts as app",
+            "login superuser",
+            "alter role {role} in database {db} set role = 'app'",
+            Code::RoleFacade,
+        ),
+        ("a superuser who is a member of app as well", "login superuser", "grant app to {role}", Code::Superuser),
+        ("BYPASSRLS", "login bypassrls", "grant app to {role}", Code::BypassRls),
+        (
+            "a facade over BYPASSRLS",
+            "login bypassrls",
+            "grant app to {role}; alter role {role} in database {db} set role = 'app'",
+            Code::BypassRls,
+        ),
+        (
+            "a facade over a plain role",
+            "login",
+            "grant app to {role}; alter role {role} in database {db} set role = 'app'",
+            Code::RoleFacade,
+        ),
+        ("CREATEROLE", "login createrole", "grant app to {role}", Code::RoleAttribute),
+        ("REPLICATION", "login replication", "grant app to {role}", Code::RoleAttribute),
+        ("a member of a superuser", "login", "grant app, postgres to {role}", Code::Superuser),
+        ("a member that does not inherit", "login noinherit", "grant app, postgres to {role}", Code::Superuser),
+        ("a reader of server files", "login", "grant app, pg_read_server_files to {role}", Code::PredefinedRole),
+        (
+            "a runner of server programs",
+            "login",
+            "grant app, pg_execute_server_program to {role}",
+            Code::PredefinedRole,
+        ),
+        (
+            "a member of a member",
+            "login",
+            "create role {role}_mid in role pg_write_server_files; grant app, {role}_mid to {role}",
+            Code::PredefinedRole,
+        ),
+    ];
+    let role = world.named("{role}");
+    for (what, attributes, more, code) in roles {
+        world.server.run(&world.named(&format!("create role {{role}} {attributes}; {more}"))).await;
+        let report = report(&world, world.server.options(&role)).await;
+        assert!(report.has(code), "{what}: {report}");
+        assert!(report.fatal().count() > 0, "{what}");
+        let options = PgOptions::new(world.server.options(&role));
+        let refused = Database::open(world.tenants.realm(), options, &world.declaration).await.unwrap_err();
+        assert!(matches!(refused, PgError::Inspection(_)), "{what}");
+        world.server.run(&world.named("drop role if exists {role}_mid; drop role {role}")).await;
+    }
+
+    // The facade in the connection's own options, as a hook or a URL would put it there.
+    let facade = world.server.superuser_options().options([("role", "app")]);
+    let report_of_facade = report(&world, facade).await;
+    assert_eq!((&*report_of_facade.session_user, &*report_of_facade.current_user), ("postgres", "app"));
+    assert!(report_of_facade.has(Code::RoleFacade) && report_of_facade.has(Code::Superuser));
+
+    // The path is told.
+    world
+        .server
+        .run(&world.named(
+            "create role {role} login; create role {role}_mid; grant {role}_mid to {role}; grant own to {role}_mid",
+        ))
+        .await;
+    let by_path = report(&world, world.server.options(&role)).await;
+    let owner = by_path.findings.iter().find(|finding| finding.code == Code::Ownership).unwrap();
+    assert!(owner.why.contains(&format!("\"own\" (by \"{role}\" -> \"{role}_mid\" -> \"own\")")), "{owner}");
+    assert_eq!(owner.fix, format!("REVOKE \"own\" FROM \"{role}_mid\";"));
+    world.server.run(&world.named("drop role {role}; drop role {role}_mid")).await;
+
+    // Not a bypass, whatever is told elsewhere; and the app role itself passes.
+    assert_eq!(found(&world).await, []);
+}
+
+/// P6 and its relatives: who owns what, and what is switched on.
+#[tokio::test]
+async fn owners_and_switches_are_looked_at() {
+    let world = World::new().await;
+    let owner = report(&world, world.server.owner_options()).await;
+    assert!(owner.has(Code::Ownership), "P6: the owner itself, with FORCE: {owner}");
+    world.server.run("alter table note no force row level security").await;
+    let owner = report(&world, world.server.owner_options()).await;
+    assert!(owner.has(Code::NotForced) && owner.has(Code::NotActive), "P6: the owner without FORCE: {owner}");
+    world.server.run("alter table note force row level security").await;
+
+    each_is_found_and_mended(
+        &world,
+        &[
+            ("P6: owner by membership", "create role {role}; alter table note owner to {role}; grant {role} to app", Code::Ownership, "alter table note owner to own; drop role {role}"),
+            ("owner by a longer path", "create role {role}; create role {role}b in role {role}; alter table note owner to {role}; grant {role}b to app", Code::Ownership, "alter table note owner to own; drop role {role}b; drop role {role}"),
+            ("owner of the schema", "create role {role}; alter schema public owner to {role}; grant {role} to app", Code::Ownership, "alter schema public owner to pg_database_owner; drop role {role}"),
+            ("no FORCE, app is not the owner", "alter table note no force row level security", Code::NotForced, "alter table note force row level security"),
+            ("RLS off, policies there", "alter table note disable row level security", Code::RlsDisabled, "alter table note enable row level security"),
+            ("TRUNCATE", "grant truncate on note to app", Code::TableRight, "revoke truncate on note from app"),
+            ("TRIGGER through PUBLIC", "grant trigger on note to public", Code::TableRight, "revoke trigger on note from public"),
+            ("REFERENCES on a column", "grant references (id) on note to app", Code::TableRight, "revoke references (id) on note from app"),
+            ("a nullable tenant column", "alter table note alter tenant_id drop not null", Code::TenantColumn, "alter table note alter tenant_id set not null"),
+            ("another name of the column", "alter table note rename tenant_id to owner_id", Code::TenantColumn, "alter table note rename owner_id to tenant_id"),
+            ("the table is not there", "alter table note rename to elsewhere", Code::TableMissing, "alter table elsewhere rename to note"),
+            ("a view in its place", "alter table note rename to real; revoke all on real from app; create view note as select * from real; grant select on note to app", Code::NotATable, "drop view note; alter table real rename to note; grant select, insert, update, delete on note to app"),
+            ("a default tenant of the role", "alter role app in database {db} set tenancy.row_key = '7'", Code::DefaultSetting, "alter role app in database {db} reset tenancy.row_key"),
+            ("a default tenant of the database", "alter database {db} set \"tenancy.row_key\" = '7'", Code::DefaultSetting, "alter database {db} reset \"tenancy.row_key\""),
+        ],
+    )
+    .await;
+}
+
+/// P10 and its relatives: which policies keep tenants apart.
+#[tokio::test]
+async fn policies_are_judged_as_the_server_applies_them() {
+    let world = World::bare().await;
+    let on = "alter table note enable row level security; alter table note force row level security";
+    world.server.run_as_owner(on).await;
+    let bound = "tenant_id = nullif(current_setting('tenancy.row_key', true), '')::uuid";
+    let cases: &[(&str, &str, Option<Code>)] = &[
+        // Right ones.
+        ("P10a: ALL with USING only", "create policy p on note using ({b})", None),
+        (
+            "P10d: a restrictive floor under an open policy",
+            "create policy p on note using (true); create policy floor on note as restrictive using ({b})",
+            None,
+        ),
+        (
+            "one policy a command",
+            "create policy r on note for select using ({b}); create policy a on note for insert with check ({b}); create policy w on note for update using ({b}); create policy d on note for delete using ({b})",
+            None,
+        ),
+        (
+            "an open policy for another role",
+            "create policy p on note using ({b}); create policy o on note to own using (true)",
+            None,
+        ),
+        (
+            "two that both bind",
+            "create policy p on note using ({b}); create policy q on note using ({b} and id > 0)",
+            None,
+        ),
+        (
+            "wrapped for the planner",
+            "create policy p on note using (tenant_id = (select nullif(current_setting('tenancy.row_key', true), '')::uuid))",
+            None,
+        ),
+        // Leaks.
+        (
+            "P10b: USING and CHECK (true)",
+            "create policy p on note using ({b}) with check (true)",
+            Some(Code::PolicyUnbound),
+        ),
+        (
+            "a second permissive policy",
+            "create policy p on note using ({b}); create policy q on note using (true)",
+            Some(Code::PolicyUnbound),
+        ),
+        (
+            "a second one for one command",
+            "create policy p on note using ({b}); create policy q on note for select using (id < 3)",
+            Some(Code::PolicyUnbound),
+        ),
+        (
+            "fail-open on a missing setting",
+            "create policy p on note using ({b} or current_setting('tenancy.row_key', true) is null)",
+            Some(Code::PolicyUnbound),
+        ),
+        (
+            "fail-open on an empty setting",
+            "create policy p on note using (current_setting('tenancy.row_key', true) = '' or {b})",
+            Some(Code::PolicyUnbound),
+        ),
+        (
+            "a bypass by another setting",
+            "create policy p on note using ({b} and coalesce(current_setting('app.bypass', true), '') = '')",
+            Some(Code::PolicyUnbound),
+        ),
+        (
+            "a default tenant",
+            "create policy p on note using (tenant_id = coalesce(nullif(current_setting('tenancy.row_key', true), ''), '00000000-0000-0000-0000-000000000000')::uuid)",
+            Some(Code::PolicyUnbound),
+        ),
+        ("rows of nobody", "create policy p on note using (tenant_id is null or {b})", Some(Code::PolicyUnbound)),
+        ("negated", "create policy p on note using (not ({b}))", Some(Code::PolicyUnbound)),
+        (
+            "another column",
+            "alter table note add other uuid; create policy p on note using (other = nullif(current_setting('tenancy.row_key', true), '')::uuid)",
+            Some(Code::PolicyUnbound),
+        ),
+        (
+            "another setting",
+            "create policy p on note using (tenant_id = nullif(current_setting('app.tenant', true), '')::uuid)",
+            Some(Code::PolicyUnbound),
+        ),
+        ("the user", "create policy p on note using (current_user = 'app')", Some(Code::PolicyUnbound)),
+        (
+            "a function of ours in front of the server's",
+            "create function current_setting(text, boolean) returns text language sql as 'select null'; create policy p on note using (tenant_id = nullif(public.current_setting('tenancy.row_key', true), '')::uuid)",
+            Some(Code::PolicyUnbound),
+        ),
+        (
+            "a floor for some roles only",
+            "create role {role}; grant {role} to app; create policy p on note using (true); create policy floor on note as restrictive to app using ({b})",
+            Some(Code::PolicyUnbound),
+        ),
+        (
+            "a floor for reading only",
+            "create policy p on note using (true); create policy floor on note as restrictive for select using ({b})",
+            Some(Code::PolicyUnbound),
+        ),
+        // Outages.
+        ("no policy at all", "select 1", Some(Code::PolicyMissing)),
+        ("restrictive ones only", "create policy floor on note as restrictive using ({b})", Some(Code::PolicyMissing)),
+        (
+            "P10c: nothing for INSERT",
+            "create policy r on note for select using ({b}); create policy w on note for update using ({b}); create policy d on note for delete using ({b})",
+            Some(Code::PolicyMissing),
+        ),
+        ("for another role", "create policy p on note to own using ({b})", Some(Code::PolicyMissing)),
+    ];
+    for (what, make, expected) in cases {
+        world.server.run(&world.named(&make.replace("{b}", bound))).await;
+        let report = report(&world, world.server.app_options()).await;
+        match expected {
+            None => assert_eq!(report.fatal().count(), 0, "{what}: {report}"),
+            Some(code) => assert!(report.has(*code), "{what}: {report}"),
+        }
+        let drop_all = "do $$ declare p name; begin
+            for p in select polname from pg_policy loop execute format('drop policy %I on note', p); end loop; end $$;
+            drop function if exists public.current_setting(text, boolean);
+            alter table note drop column if exists other; drop role if exists {role}";
+        world.server.run(&world.named(drop_all)).await;
+    }
+
+    // P10a in the flesh: Postgres refuses the row that USING alone does not admit.
+    world.server.run(&format!("create policy p on note using ({bound})")).await;
+    let database = world.open().await;
+    let acme = world.scoped(&database, "acme").await;
+    let planted =
+        sqlx::query("insert into note values (70, $1, 'x')").bind(world.life("globex").uuid()).execute(&acme).await;
+    assert_eq!(planted.unwrap_err().as_database_error().unwrap().code().unwrap(), "42501");
+}
+
+/// P7, P8, P14 and relatives: what lies beside the declared tables.
+#[tokio::test]
+async fn everything_within_reach_is_declared_or_found() {
+    let world = World::new().await;
+    each_is_found_and_mended(
+        &world,
+        &[
+            ("P14: a new table", "create table extra (x int); grant select on extra to app", Code::Undeclared, "revoke select on extra from app"),
+            ("one column of a table", "grant select (x) on extra to app", Code::Undeclared, "revoke select (x) on extra from app"),
+            ("through PUBLIC", "grant insert on extra to public", Code::Undeclared, "revoke insert on extra from public"),
+            ("through a role that app can become", "create role {role}; alter role app noinherit; grant {role} to app; grant select on extra to {role}", Code::Undeclared, "revoke select on extra from {role}; drop role {role}; alter role app inherit"),
+            ("in another schema", "create schema aside; create table aside.extra (x int); grant select on aside.extra to app", Code::Undeclared, "drop schema aside cascade"),
+            ("P8: a view of the owner", "create view note_view as select * from note; grant select on note_view to app", Code::Undeclared, "drop view note_view"),
+            ("a materialized view", "create materialized view note_copy as select * from note; grant select on note_copy to app", Code::Undeclared, "drop materialized view note_copy"),
+            ("a partitioned table", "create table parts (x int) partition by list (x); grant delete on parts to app", Code::Undeclared, "drop table parts"),
+            ("P7: a child that app may read", "create table note_child () inherits (note); grant select on note_child to app", Code::ChildReachable, "revoke select on note_child from app"),
+            ("a child of a child", "create table note_grandchild () inherits (note_child); grant update on note_grandchild to app", Code::ChildReachable, "drop table note_grandchild; drop table note_child"),
+            ("global, and a view of a tenant table", "alter table country rename to real; revoke all on real from app; create view country as select body as code from note; grant select on country to app", Code::GlobalReadsTenant, "drop view country; alter table real rename to country; grant select on country to app"),
+            ("global, and a view of a view", "alter table country rename to real; revoke all on real from app; create view inner_view as select * from note; create view country as select body as code from inner_view; grant select on country to app", Code::GlobalReadsTenant, "drop view country; drop view inner_view; alter table real rename to country; grant select on country to app"),
+        ],
+    )
+    .await;
+}
+
+/// P8's second half: clean once is not clean for ever.
+#[tokio::test]
+async fn a_later_inspection_stops_handles_that_were_given_out() {
+    let world = World::new().await;
+    let database = world.open().await;
+    let globex = world.scoped(&database, "globex").await;
+    assert_eq!(bodies(&globex).await, GLOBEX);
+    world.server.run("create view late as select * from note; grant select on late to app").await;
+    let refused = database.reinspect().await.unwrap_err();
+    assert!(matches!(&refused, PgError::Inspection(report) if report.has(Code::Undeclared)));
+    assert!(refused.to_string().contains("PG018"), "{refused}");
+    assert!(matches!(globex.begin().await, Err(PgError::Inspection(_))));
+    let by_statement = sqlx::query("select 1").execute(&globex).await.unwrap_err();
+    assert!(matches!(PgError::from(by_statement), PgError::Inspection(_)));
+    assert!(sqlx::query("select 1").execute(&database.untenanted()).await.is_err());
+    world.server.run("drop view late").await;
+    database.reinspect().await.unwrap();
+    assert_eq!(bodies(&globex).await, GLOBEX);
+}
+
+/// P16: a finding of its own class, fatal only when asked for.
+#[tokio::test]
+async fn an_old_server_is_a_matter_of_policy() {
+    let world = World::new().await;
+    let database = world.open().await;
+    let inspection = database.inspection();
+    let Some(finding) = inspection.findings.iter().find(|finding| finding.code == Code::ServerRelease) else {
+        let floor = [(14, 25), (15, 20), (16, 16), (17, 12), (18, 7)];
+        let (major, minor) = (inspection.server_version / 10_000, inspection.server_version % 10_000);
+        assert!(floor.iter().all(|(of, least)| *of != major || minor >= *least), "{major}.{minor}");
+        return;
+    };
+    assert_eq!((finding.severity, finding.code.class()), (Severity::Warning, "server"));
+    assert!(finding.why.contains("CVE-2026-120154"), "{finding}");
+    let strict = InspectPolicy::new().server_floor(Severity::Fatal);
+    let uninspected = Database::connect(world.tenants.realm(), world.options()).await.unwrap();
+    let refused = uninspected.inspect_with(&world.declaration, strict).await.unwrap_err();
+    assert!(matches!(&refused, PgError::Inspection(report) if report.fatal().count() == 1), "{refused}");
+}
+
+/// P17 and relatives: names that need quotes, in every place.
+#[tokio::test]
+async fn odd_names_are_quoted_right() {
+    let world = World::bare().await;
+    world.server.run(&format!("revoke all on note, country from {APP}")).await;
+    let own = world.life("acme").uuid();
+    let foreign = world.life("globex").uuid();
+    for (what, schema, table, column) in [
+        ("a double quote", "we\"ird", "ta\"ble", "co\"l"),
+        ("single quotes", "it's", "o'clock", "'"),
+        ("spaces", "my schema", " two  spaces ", "tenant id"),
+        ("upper case", "Schema", "Table", "Tenant_ID"),
+        ("other scripts", "схема", "表", "größe"),
+        ("keywords", "user", "select", "table"),
+        ("a semicolon and a comment", "a;--", "b; drop table note; --", "c/*"),
+        ("backslash and dollar", "back\\slash", "$$", "a\\'b"),
+        ("sixty-three bytes", &"s".repeat(63), &"t".repeat(63), &"c".repeat(63)),
+        ("what our parser splits at", "a.b", "and", "x = y or z"),
+    ] {
+        let q = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
+        let declaration = Declaration::builder()
+            .tenant_table(TenantTable::new(schema, table, column, RowKeyType::Uuid))
+            .build()
+            .unwrap();
+        let name = format!("{}.{}", q(schema), q(table));
+        let make = format!("create schema {}; create table {name} ({} uuid not null, body text)", q(schema), q(column));
+        world.server.run(&make).await;
+        world.server.run(&(policy_sql(&declaration) + &policy_sql(&declaration) + &grant_sql(&declaration, APP))).await;
+        world.server.run(&format!("insert into {name} values ('{own}', 'mine'), ('{foreign}', 'foreign')")).await;
+        let database =
+            Database::open(world.tenants.realm(), world.options(), &declaration).await.unwrap_or_else(|e| match e {
+                PgError::Inspection(report) => panic!("{what}: {report}"),
+                other => panic!("{what}: {other}"),
+            });
+        let acme = world.scoped(&database, "acme").await;
+        let select = AssertSqlSafe(format!("select body from {name}"));
+        let seen: Vec<String> = sqlx::query_scalar(select).fetch_all(&acme).await.unwrap();
+        assert_eq!(seen, ["mine"], "{what}");
+        world.server.run(&format!("drop schema {} cascade", q(schema))).await;
+    }
+    assert_eq!(world.rows_in_truth("true").await, 5, "nothing was run that was only a name");
+}
+
+#[tokio::test]
+async fn the_report_reads_for_people_and_programs() {
+    let world = World::new().await;
+    world.server.run("alter table note no force row level security").await;
+    let report = report(&world, world.server.app_options()).await;
+    let text = report.to_string();
+    assert!(
+        text.contains("fatal[PG010]") && text.contains("ALTER TABLE \"public\".\"note\" FORCE ROW LEVEL SECURITY;"),
+        "{text}"
+    );
+    let json = serde_json::to_value(&report).unwrap();
+    assert_eq!(json["current_user"], "app");
+    let finding = json["findings"].as_array().unwrap().iter().find(|f| f["code"] == "PG010").unwrap();
+    assert_eq!(finding["severity"], "fatal");
+
+    // What a finding says mends it does.
+    for finding in report.fatal() {
+        world.server.run(&finding.fix).await;
+    }
+    assert_eq!(found(&world).await, []);
+}
+
+/// Migrations run as the owner and leave no connection behind.
+#[tokio::test]
+async fn migrations_run_as_the_owner_and_close_their_connection() {
+    use sqlx::SqlSafeStr;
+    use sqlx::migrate::{Migration, MigrationType, Migrator};
+    let world = World::new().await;
+    let declaration = Declaration::builder()
+        .tenant_table(TenantTable::new("public", "note", "tenant_id", RowKeyType::Uuid))
+        .tenant_table(TenantTable::new("public", "added", "tenant_id", RowKeyType::Uuid))
+        .global_table("public", "country")
+        .build()
+        .unwrap();
+    let make = format!(
+        "create table added (tenant_id uuid not null);{}{}",
+        policy_sql(&declaration),
+        grant_sql(&declaration, APP)
+    );
+    let first = Migration::new(1, "first".into(), MigrationType::Simple, AssertSqlSafe(make).into_sql_str(), false);
+    let good = Migrator::with_migrations(vec![first.clone()]);
+    for _again in 0..2 {
+        tenancy_pg::migrate(&good, world.server.owner_options()).await.unwrap();
+    }
+    let broken =
+        Migration::new(2, "broken".into(), MigrationType::Simple, "select 'hunter2'::int".into_sql_str(), false);
+    let bad = Migrator::with_migrations(vec![first, broken]);
+    let error = tenancy_pg::migrate(&bad, world.server.owner_options()).await.unwrap_err();
+    assert!(matches!(error, PgError::Migration(_)));
+    assert!(!crate::common::shown(&error).contains("hunter2"));
+    let sql = "select count(*) from pg_stat_activity where usename = 'own' and datname = current_database()";
+    assert_eq!(crate::common::scalar(&world.server.superuser_options(), sql).await, 0);
+    Database::open(world.tenants.realm(), world.options(), &declaration).await.unwrap();
+}

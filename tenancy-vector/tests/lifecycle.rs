@@ -1,0 +1,310 @@
+//! Who is let in, and what a write does to the version of the tenant's documents.
+
+#[expect(dead_code, reason = "the cases are for back ends")]
+mod cases;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::{Map, Value};
+use tenancy_core::{
+    CorpusVersion, Credential, Denial, Gate, MemoryCorpusVersions, Outcome, Reach, Realm, StoreName, StoreVerdict,
+    TenantContext, TenantId,
+};
+use tenancy_testkit::TestTenants;
+use tenancy_vector::conformance::{self, ReferenceBackend};
+use tenancy_vector::{
+    BackendError, PointKey, QueryRequest, ScoredPayload, TenantVectors, UpsertRequest, VectorBackend, VectorError,
+    VectorScope, VectorStore,
+};
+use tokio::sync::Semaphore;
+
+/// A back end that stops before each write until it is let go, and then may fail.
+#[derive(Clone)]
+struct Held {
+    honest: ReferenceBackend,
+    reached: Arc<Semaphore>,
+    go: Arc<Semaphore>,
+    fails: bool,
+}
+
+impl Held {
+    fn new(fails: bool) -> Self {
+        let semaphore = || Arc::new(Semaphore::new(0));
+        Self { honest: ReferenceBackend::new(), reached: semaphore(), go: semaphore(), fails }
+    }
+
+    async fn hold(&self) -> Result<(), BackendError> {
+        self.reached.add_permits(1);
+        self.go.acquire().await.unwrap().forget();
+        if self.fails { Err(BackendError::failed("no")) } else { Ok(()) }
+    }
+}
+
+#[async_trait]
+impl VectorBackend for Held {
+    async fn upsert(&self, scope: VectorScope<'_>, request: UpsertRequest) -> Result<(), BackendError> {
+        self.hold().await?;
+        self.honest.upsert(scope, request).await
+    }
+
+    async fn query(&self, scope: VectorScope<'_>, request: QueryRequest) -> Result<Vec<ScoredPayload>, BackendError> {
+        self.honest.query(scope, request).await
+    }
+
+    async fn retrieve(
+        &self,
+        scope: VectorScope<'_>,
+        keys: Vec<PointKey>,
+    ) -> Result<Vec<Map<String, Value>>, BackendError> {
+        self.honest.retrieve(scope, keys).await
+    }
+
+    async fn delete(&self, scope: VectorScope<'_>, keys: Vec<PointKey>) -> Result<u64, BackendError> {
+        self.hold().await?;
+        self.honest.delete(scope, keys).await
+    }
+
+    async fn count(&self, scope: VectorScope<'_>) -> Result<u64, BackendError> {
+        // A read that never comes back.
+        if self.fails { std::future::pending().await } else { self.honest.count(scope).await }
+    }
+
+    async fn drop_partition(&self, scope: VectorScope<'_>) -> Result<(), BackendError> {
+        self.honest.drop_partition(scope).await
+    }
+
+    async fn verify_dropped(&self, scope: VectorScope<'_>) -> Result<StoreVerdict, BackendError> {
+        self.honest.verify_dropped(scope).await
+    }
+}
+
+async fn version(realm: &Realm, context: &TenantContext) -> Option<CorpusVersion> {
+    let pass = Gate::new(realm, StoreName::new("reader")).scoped(context).unwrap();
+    let entered = pass.enter("read").await.unwrap();
+    let version = entered.corpus_version().await.unwrap();
+    entered.done();
+    version
+}
+
+#[tokio::test]
+async fn every_call_of_another_realms_context_is_refused() {
+    let (ours, theirs) = (TestTenants::new().await, TestTenants::new().await);
+    let store = VectorStore::new(ours.realm(), ReferenceBackend::new(), cases::schema());
+    let refused = store.scoped(&theirs.context("acme").await);
+    assert!(matches!(refused, Err(VectorError::Denied(Denial::ForeignRealm))));
+    assert!(ours.denied_rules().await.contains(&"scope.foreign_realm".to_owned()));
+    assert!(theirs.denied_rules().await.is_empty(), "their log is not ours to write");
+    assert!(store.scoped(&ours.context("acme").await).is_ok(), "positive control");
+}
+
+#[tokio::test]
+async fn one_back_end_under_two_realms_keeps_them_apart() {
+    let (ours, theirs) = (TestTenants::new().await, TestTenants::new().await);
+    let backend = ReferenceBackend::new();
+    let of = |tenants: &TestTenants| VectorStore::new(tenants.realm(), backend.clone(), cases::schema());
+    let mine = cases::of(&ours, &of(&ours), "acme").await;
+    mine.upsert(vec![cases::point("A1", 0.5, "a")]).await.unwrap();
+    let others = cases::of(&theirs, &of(&theirs), "acme").await;
+    assert_eq!((mine.count().await.unwrap(), others.count().await.unwrap()), (1, 0));
+}
+
+async fn every_call(mine: &TenantVectors) -> [Option<Denial>; 5] {
+    fn denial<T>(result: Result<T, VectorError>) -> Option<Denial> {
+        match result {
+            Err(VectorError::Denied(denial)) => Some(denial),
+            Ok(_) | Err(_) => None,
+        }
+    }
+    [
+        denial(mine.upsert(vec![cases::point("A1", 0.5, "a")]).await),
+        denial(mine.query(&cases::near()).await),
+        denial(mine.get(&[cases::id("A1")]).await),
+        denial(mine.delete(&[cases::id("A9")]).await),
+        denial(mine.count().await),
+    ]
+}
+
+#[tokio::test]
+async fn a_handle_stops_with_its_tenant_and_its_deadline() {
+    for (why, denial, rule) in [
+        ("suspended", Denial::TenantSuspended, "tenant.suspended"),
+        ("erased", Denial::TenantErased, "tenant.erased"),
+        ("late", Denial::DeadlinePassed, "deadline.passed"),
+    ] {
+        let tenants = TestTenants::builder().clock().build().await;
+        let store = VectorStore::new(tenants.realm(), ReferenceBackend::new(), cases::schema());
+        let context = tenants.context("acme").await;
+        let mine = store.scoped(&context).unwrap();
+        assert_eq!(every_call(&mine).await, [None; 5], "positive control: {why}");
+        match why {
+            "suspended" => tenants.suspend("acme"),
+            "erased" => tenants.erase("acme"),
+            _ => tenants.clock().advance(context.remaining()),
+        }
+        // Four reads and writes are denied in the handle's own chain; only the first has more to say than the rest.
+        assert_eq!(every_call(&mine).await, [Some(denial); 5], "{why}");
+        assert!(matches!(store.scoped(&context), Err(VectorError::Denied(d)) if d == denial), "{why}");
+        let records = tenants.audit().await;
+        let count: u64 = records.iter().filter(|r| r.rule() == Some(rule)).map(|r| r.count()).sum();
+        assert_eq!(count, 6, "{why}");
+    }
+}
+
+#[tokio::test]
+async fn documents_have_no_version_during_a_write_and_a_new_one_after_it() {
+    for fails in [false, true] {
+        let tenants = TestTenants::builder()
+            .build_with(|ready| ready.corpus_versions(MemoryCorpusVersions::new()))
+            .await;
+        let backend = Held::new(fails);
+        let store = VectorStore::new(tenants.realm(), backend.clone(), cases::schema());
+        let (context, other) = (tenants.context("acme").await, tenants.context("globex").await);
+        let mine = store.scoped(&context).unwrap();
+        let neighbour = version(tenants.realm(), &other).await;
+        let mut last = version(tenants.realm(), &context).await;
+        assert!(last.is_some());
+        for write in ["upsert", "delete"] {
+            let writer = mine.clone();
+            let task = tokio::spawn(async move {
+                if write == "upsert" {
+                    writer.upsert(vec![cases::point("A1", 0.5, "a")]).await
+                } else {
+                    writer.delete(&[cases::id("A1")]).await.map(drop)
+                }
+            });
+            backend.reached.acquire().await.unwrap().forget();
+            assert_eq!(version(tenants.realm(), &context).await, None, "during {write}");
+            backend.go.add_permits(1);
+            assert_eq!(task.await.unwrap().is_err(), fails, "{write}");
+            let next = version(tenants.realm(), &context).await;
+            assert!(next.is_some() && next != last, "after {write}, failed: {fails}");
+            last = next;
+        }
+        assert_eq!(version(tenants.realm(), &other).await, neighbour, "the neighbour's documents did not change");
+        let ended = if fails { Outcome::Failed } else { Outcome::Changed };
+        let records = tenants.audit().await;
+        for action in ["vectors.upsert", "vectors.delete"] {
+            let singly: Vec<_> =
+                records.iter().filter(|r| r.action() == action && r.outcome() == ended).map(|r| r.count()).collect();
+            assert_eq!(singly, [1], "{action} ends as one record, failed: {fails}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_write_goes_on_when_its_caller_is_dropped() {
+    let tenants = TestTenants::new().await;
+    let backend = Held::new(false);
+    let store = VectorStore::new(tenants.realm(), backend.clone(), cases::schema());
+    let context = tenants.context("acme").await;
+    let mine = store.scoped(&context).unwrap();
+    let before = version(tenants.realm(), &context).await;
+    let caller = tokio::spawn({
+        let mine = mine.clone();
+        async move { mine.upsert(vec![cases::point("A1", 0.5, "a")]).await }
+    });
+    backend.reached.acquire().await.unwrap().forget();
+    caller.abort();
+    assert!(caller.await.unwrap_err().is_cancelled());
+    backend.go.add_permits(1);
+    let settled = tokio::time::timeout(Duration::from_secs(5), async {
+        loop {
+            match version(tenants.realm(), &context).await {
+                Some(version) => break version,
+                None => tokio::task::yield_now().await,
+            }
+        }
+    });
+    assert_ne!(Some(settled.await.unwrap()), before);
+    assert_eq!(mine.count().await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn a_read_that_hangs_ends_at_the_deadline() {
+    let tenants = TestTenants::builder().build_with(|ready| ready.max_request(Duration::from_millis(300))).await;
+    let store = VectorStore::new(tenants.realm(), Held::new(true), cases::schema());
+    let mine = store.scoped(&tenants.context("acme").await).unwrap();
+    assert!(matches!(mine.count().await, Err(VectorError::Denied(Denial::DeadlinePassed))));
+    assert_eq!(cases::denied(&tenants, "acme", "deadline.passed").await, 1);
+}
+
+#[tokio::test]
+async fn a_writer_that_passed_the_fence_before_the_erasure_writes_nothing() {
+    let tenants = TestTenants::new().await;
+    let backend = Held::new(false);
+    let store = VectorStore::new(tenants.realm(), backend.clone(), cases::schema());
+    let mine = cases::of(&tenants, &store, "acme").await;
+    let theirs = cases::of(&tenants, &store, "globex").await;
+    backend.go.add_permits(2);
+    mine.upsert(vec![cases::point("A1", 0.5, "a")]).await.unwrap();
+    theirs.upsert(vec![cases::point("B1", 0.5, "b")]).await.unwrap();
+    backend.reached.acquire_many(2).await.unwrap().forget();
+
+    let late = tokio::spawn({
+        let mine = mine.clone();
+        async move { mine.upsert(vec![cases::point("A2", 0.5, "a")]).await }
+    });
+    backend.reached.acquire().await.unwrap().forget();
+    let life = tenants.life("acme");
+    tenants.erase("acme");
+    let credential = Credential::bearer(tenants.operator_token());
+    let acme = Reach::One(TenantId::parse("acme").unwrap());
+    let operators = tenants.realm().operators();
+    let grant = operators.open(&credential, "offboarding", "CASE-1", acme, Duration::from_secs(60)).await.unwrap();
+    assert_eq!(tenants.realm().erase_store(&grant, life, &store).await, Ok(StoreVerdict::Verified));
+    backend.go.add_permits(1);
+    assert!(matches!(late.await.unwrap(), Err(VectorError::Denied(Denial::TenantErased))), "past the fence, too late");
+    let later = mine.upsert(vec![cases::point("A3", 0.5, "a")]).await;
+    assert!(matches!(later, Err(VectorError::Denied(Denial::TenantErased))), "refused by the fence");
+    assert_eq!(tenants.realm().erase_store(&grant, life, &store).await, Ok(StoreVerdict::Verified), "still gone");
+    assert_eq!(theirs.count().await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn the_conformance_suite_tells_a_back_end_that_forgot_a_rule() {
+    let tenants = TestTenants::new().await;
+    let (one, two) = (tenants.context("acme").await, tenants.context("globex").await);
+    let broken = conformance::run(tenants.realm(), Forgetful(ReferenceBackend::new()), &one, &two).await;
+    assert!(matches!(broken, Err(conformance::Nonconformance::Broken(_))), "{broken:?}");
+    conformance::run(tenants.realm(), ReferenceBackend::new(), &one, &two).await.unwrap();
+}
+
+/// Takes deletions for done.
+struct Forgetful(ReferenceBackend);
+
+#[async_trait]
+impl VectorBackend for Forgetful {
+    async fn upsert(&self, scope: VectorScope<'_>, request: UpsertRequest) -> Result<(), BackendError> {
+        self.0.upsert(scope, request).await
+    }
+
+    async fn query(&self, scope: VectorScope<'_>, request: QueryRequest) -> Result<Vec<ScoredPayload>, BackendError> {
+        self.0.query(scope, request).await
+    }
+
+    async fn retrieve(
+        &self,
+        scope: VectorScope<'_>,
+        keys: Vec<PointKey>,
+    ) -> Result<Vec<Map<String, Value>>, BackendError> {
+        self.0.retrieve(scope, keys).await
+    }
+
+    async fn delete(&self, _: VectorScope<'_>, keys: Vec<PointKey>) -> Result<u64, BackendError> {
+        Ok(keys.len() as u64)
+    }
+
+    async fn count(&self, scope: VectorScope<'_>) -> Result<u64, BackendError> {
+        self.0.count(scope).await
+    }
+
+    async fn drop_partition(&self, scope: VectorScope<'_>) -> Result<(), BackendError> {
+        self.0.drop_partition(scope).await
+    }
+
+    async fn verify_dropped(&self, scope: VectorScope<'_>) -> Result<StoreVerdict, BackendError> {
+        self.0.verify_dropped(scope).await
+    }
+}

@@ -1,0 +1,17 @@
+//! A permission for one action does not open another.
+
+use tenancy_core::permission::{Ingest, PublishAdapter};
+use tenancy_core::{Authorized, TenantContext};
+
+fn publish(_proof: &Authorized<PublishAdapter>) {}
+
+fn serve(context: &TenantContext) {
+    let _both = (context.authorize::<Ingest>(), context.authorize::<PublishAdapter>());
+    if let Ok(proof) = context.authorize::<Ingest>() {
+        publish(&proof);
+    }
+}
+
+fn main() {
+    let _ = serve;
+}

@@ -1,0 +1,157 @@
+//! The twins that must compile, and the checks that each claim is whole: a file that fails, the message, a twin that
+//! differs in one line, and a row in `docs/claims.md`.
+#![expect(clippy::unwrap_used, reason = "without its files the test must stop")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Compiles each file of `pass` as a module of this test. (As programs of their own they would need every dependency
+/// built a second time.)
+macro_rules! twins {
+    ($($name:ident),* $(,)?) => {
+        #[path = "../pass"]
+        mod pass {$(
+            #[expect(dead_code, reason = "it is compiled, never run")]
+            mod $name;
+        )*}
+        const TWINS: &[&str] = &[$(stringify!($name)),*];
+    };
+}
+
+twins! {
+    core_audit_batch_by_literal,
+    core_authorized_by_literal,
+    core_authorized_for_another_action,
+    core_context_by_default,
+    core_context_by_literal,
+    core_context_deserialized,
+    core_context_from_tenant_id,
+    core_context_from_text,
+    core_context_into_job,
+    core_context_new,
+    core_context_parsed,
+    core_corpus_scope_by_literal,
+    core_corpus_scope_kept,
+    core_credential_copied,
+    core_credential_printed,
+    core_derive_for_a_ticket,
+    core_digest_for_another_purpose,
+    core_digest_from_bytes,
+    core_entry_copied,
+    core_entry_ended_twice,
+    core_entry_kept,
+    core_erasure_scope_by_literal,
+    core_grant_by_literal,
+    core_grant_cloned,
+    core_job_by_literal,
+    core_key_slot_by_literal,
+    core_lookup_made,
+    core_operator_issuer_for_tenants,
+    core_pass_by_literal,
+    core_purpose_implemented,
+    core_purpose_of_ones_own,
+    core_realm_without_audit,
+    core_realm_without_issuers,
+    core_redacted_read,
+    core_redemption_by_literal,
+    core_scoped_value_dereferenced,
+    core_scoped_value_read,
+    core_seal_as_a_cursor,
+    core_tenant_issuer_for_operators,
+    core_ticket_as_credential,
+    core_ticket_for_another_kind,
+    core_verified_by_literal,
+    core_verified_used_twice,
+}
+
+/// One row of `docs/claims.md`.
+#[derive(Debug, PartialEq)]
+struct Claim {
+    text: String,
+    code: String,
+}
+
+fn here() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
+}
+
+fn names(folder: &str, ending: &str) -> Vec<String> {
+    let files = fs::read_dir(here().join(folder)).unwrap().map(|entry| entry.unwrap().file_name());
+    let names = files.filter_map(|file| Some(file.to_str()?.strip_suffix(ending)?.to_owned()));
+    let mut names: Vec<String> = names.collect();
+    names.sort_unstable();
+    names
+}
+
+fn read(folder: &str, name: &str, ending: &str) -> String {
+    let file = here().join(folder).join(format!("{name}{ending}"));
+    fs::read_to_string(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()))
+}
+
+/// The rows that look like "| `name` | claim | E0000 |".
+fn claims() -> BTreeMap<String, Claim> {
+    let page = fs::read_to_string(here().join("../../docs/claims.md")).unwrap();
+    let row = |line: &str| {
+        let [name, text, code] = line.strip_prefix("| `")?.strip_suffix(" |")?.split(" | ").collect::<Vec<_>>()[..]
+        else {
+            panic!("not three columns: {line}");
+        };
+        let claim = Claim { text: text.to_owned(), code: code.to_owned() };
+        Some((name.trim_end_matches('`').to_owned(), claim))
+    };
+    let rows: Vec<_> = page.lines().filter_map(row).collect();
+    let count = rows.len();
+    let claims = BTreeMap::from_iter(rows);
+    assert_eq!(claims.len(), count, "a name stands twice in docs/claims.md");
+    claims
+}
+
+/// A file without its header.
+fn body(text: &str) -> Vec<&str> {
+    text.lines().skip_while(|line| line.starts_with("//!")).collect()
+}
+
+#[test]
+fn every_claim_is_whole() {
+    let claimed: Vec<String> = claims().into_keys().collect();
+    assert!(claimed.len() > 15);
+    assert_eq!(names("fail", ".rs"), claimed, "fail/*.rs and docs/claims.md");
+    assert_eq!(names("fail", ".stderr"), claimed, "fail/*.stderr and docs/claims.md");
+    assert_eq!(names("pass", ".rs"), claimed, "pass/*.rs and docs/claims.md");
+    let mut twins = TWINS.to_vec();
+    twins.sort_unstable();
+    assert_eq!(twins, claimed, "the list in tests/twins.rs and docs/claims.md");
+}
+
+#[test]
+fn the_file_and_the_page_claim_the_same() {
+    for (name, claim) in claims() {
+        let header = read("fail", &name, ".rs").lines().next().unwrap_or_default().to_owned();
+        assert_eq!(header, format!("//! {}", claim.text), "{name}");
+    }
+}
+
+#[test]
+fn twins_differ_in_one_line() {
+    for name in names("fail", ".rs") {
+        let (fail, pass) = (read("fail", &name, ".rs"), read("pass", &name, ".rs"));
+        let (fail, pass) = (body(&fail), body(&pass));
+        let differing = fail.iter().zip(&pass).filter(|(a, b)| a != b).count();
+        assert_eq!((fail.len(), differing), (pass.len(), 1), "{name}");
+    }
+}
+
+/// Every error of a message has the claimed code, so the file fails for that reason and for no other.
+#[test]
+fn each_message_has_the_claimed_error_and_no_other() {
+    for (name, claim) in claims() {
+        let message = read("fail", &name, ".stderr");
+        let errors: Vec<&str> = message.lines().filter(|line| line.starts_with("error")).collect();
+        assert!(!errors.is_empty(), "{name}: no error");
+        for error in errors {
+            assert!(error.starts_with(&format!("error[{}]: ", claim.code)), "{name}: {error}");
+        }
+        assert!(!message.contains("warning:"), "{name}: a warning blurs the reason");
+    }
+}
