@@ -10,7 +10,7 @@ use crate::canonical::JsonError;
 #[non_exhaustive]
 pub enum CacheError {
     /// The context may not be used, or not here. On record.
-    #[error(transparent)]
+    #[error("{0}")]
     Denied(#[from] Denial),
     /// There is no key at the moment: go on without the cache.
     #[error("the cache stands aside: {0}")]

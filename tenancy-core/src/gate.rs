@@ -153,6 +153,14 @@ impl<'a> Entered<'a> {
         self.context().ensure()
     }
 
+    /// As [`check`](Self::check), asking the directory where the last answer is getting old: after a store took its time.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
+    pub async fn check_fresh(&self) -> Result<(), Denial> {
+        self.context().ensure_fresh().await
+    }
+
     /// Compares the life that a store's answer carries. Anything but this context's own means that the store ignored
     /// its filter.
     ///

@@ -97,3 +97,17 @@ async fn keys_are_destroyed_for_an_erased_life_only_and_for_good() {
     assert_eq!(acme.derive::<tenancy_core::purpose::PointId>(&place).unwrap_err(), Denial::KeyDestroyed);
     assert_eq!(tenants.realm().destroy_keys(&grant, life).await.unwrap(), verdict, "again is fine");
 }
+
+#[tokio::test]
+async fn loud_exits_are_on_record_with_their_reasons() {
+    let tenants = TestTenants::builder().clock().build().await;
+    let withheld = tenancy_core::Redacted::new(std::io::Error::other("postgres://app:hunter2@db"));
+    let shown = tenancy_core::danger::expose(tenants.realm(), &withheld, "looking into an outage").await.unwrap();
+    assert!(shown.to_string().contains("hunter2"));
+    let records = tenants.audit().await;
+    for (action, reason) in
+        [("danger.with_clock", "a test moves the time"), ("danger.expose", "looking into an outage")]
+    {
+        assert!(records.iter().any(|r| r.action() == action && r.reason() == Some(reason)), "{action}");
+    }
+}

@@ -155,3 +155,21 @@ async fn a_ticket_shows_nothing_of_what_it_holds() {
         assert!(!format!("{ticket:?}").contains("user@"));
     }
 }
+
+#[tokio::test]
+async fn a_job_never_gets_more_than_its_enqueuer_had_even_if_the_role_grew() {
+    let tenants = TestTenants::new().await;
+    let reader = tenants.context_of("acme", "reader-1", &["reader"]).await;
+    let ticket = reader.ticket::<Reindex>(b"p", MINUTE).unwrap();
+    let issuer = tenants.issuer().issuer();
+    // The role may do everything now; then nothing at all.
+    tenants.faults().lie(reader.record().clone().role(issuer, "reader", ["manage-keys"]));
+    let job = tenants.realm().worker().open(&ticket, b"p".to_vec()).await.unwrap();
+    assert!(job.context().authorize::<UseModel>().is_ok());
+    assert_eq!(job.context().authorize::<ManageKeys>().unwrap_err(), Denial::PermissionMissing);
+    let born = std::time::SystemTime::now() - MINUTE;
+    let stripped = tenancy_core::TenantRecord::new(reader.tenant().clone(), reader.life(), born);
+    tenants.faults().lie(stripped);
+    let job = tenants.realm().worker().open(&ticket, b"p".to_vec()).await.unwrap();
+    assert_eq!(job.context().authorize::<UseModel>().unwrap_err(), Denial::PermissionMissing);
+}

@@ -22,7 +22,7 @@ use crate::untenanted::Untenanted;
 /// use tenancy_pg::{Database, Declaration, PgOptions, RowKeyType, TenantTable};
 ///
 /// let declaration = Declaration::builder()
-///     .tenant_table(TenantTable::new("public", "note", "tenant_id", RowKeyType::Uuid))
+///     .tenant_table(TenantTable::new("public", "note", "tenant_id", RowKeyType::Uuid)?)
 ///     .build()?;
 /// let options = PgOptions::new("postgres://app@localhost/rag".parse()?);
 /// let database = Database::open(realm, options, &declaration).await?;

@@ -16,7 +16,7 @@ use crate::ident::{Name, quote_ident};
 /// use tenancy_pg::{Declaration, RowKeyType, TenantTable};
 ///
 /// let declaration = Declaration::builder()
-///     .tenant_table(TenantTable::new("public", "note", "tenant_id", RowKeyType::Uuid))
+///     .tenant_table(TenantTable::new("public", "note", "tenant_id", RowKeyType::Uuid)?)
 ///     .global_table("public", "country")
 ///     .build()?;
 /// assert_eq!(declaration.tenant_tables().len(), 1);
@@ -25,7 +25,7 @@ use crate::ident::{Name, quote_ident};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Declaration {
     setting: Setting,
-    tenant_tables: Vec<CheckedTable>,
+    tenant_tables: Vec<TenantTable>,
     global_tables: Vec<GlobalTable>,
 }
 
@@ -36,8 +36,7 @@ impl Declaration {
     }
 
     /// The tenant tables, in the order of their declaration.
-    #[must_use]
-    pub fn tenant_tables(&self) -> &[CheckedTable] {
+    pub fn tenant_tables(&self) -> &[TenantTable] {
         &self.tenant_tables
     }
 
@@ -96,9 +95,9 @@ impl DeclarationBuilder {
     /// # Errors
     /// [`DeclarationError`] for a name that Postgres can't hold, a table declared twice, or a setting of another form.
     pub fn build(self) -> Result<Declaration, DeclarationError> {
-        let setting = Setting::parse(self.setting.as_deref().unwrap_or(DEFAULT_SETTING))?;
-        let tenant_tables =
-            self.tenant_tables.into_iter().map(|t| t.checked(&setting)).collect::<Result<Vec<_>, _>>()?;
+        let setting = self.setting.as_deref().map_or_else(|| Ok(Setting::default()), Setting::parse)?;
+        let with_setting = |table| TenantTable { setting: setting.clone(), ..table };
+        let tenant_tables = self.tenant_tables.into_iter().map(with_setting).collect();
         let global_tables = self
             .global_tables
             .iter()
@@ -121,39 +120,26 @@ impl Declaration {
     }
 }
 
-/// A table whose rows belong to tenants, as it is declared.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A table whose rows belong to tenants.
+#[derive(Clone, PartialEq, Eq)]
 #[must_use]
 pub struct TenantTable {
-    schema: String,
-    table: String,
-    column: String,
-    key: RowKeyType,
-}
-
-impl TenantTable {
-    /// A table and its tenant column, named as the catalog holds them (unquoted, case and all).
-    pub fn new(schema: &str, table: &str, column: &str, key: RowKeyType) -> Self {
-        Self { schema: schema.to_owned(), table: table.to_owned(), column: column.to_owned(), key }
-    }
-
-    fn checked(self, setting: &Setting) -> Result<CheckedTable, DeclarationError> {
-        let relation = Relation::parse(&self.schema, &self.table)?;
-        let column = name(&self.column, "column")?;
-        Ok(CheckedTable { relation, column, key: self.key, setting: setting.clone() })
-    }
-}
-
-/// A tenant table of a [`Declaration`].
-#[derive(Clone, PartialEq, Eq)]
-pub struct CheckedTable {
     pub(crate) relation: Relation,
     pub(crate) column: Name,
     pub(crate) key: RowKeyType,
     pub(crate) setting: Setting,
 }
 
-impl CheckedTable {
+impl TenantTable {
+    /// A table and its tenant column, named as the catalog holds them (unquoted, case and all).
+    ///
+    /// # Errors
+    /// [`DeclarationError::Name`] for a name that the catalog can't hold.
+    pub fn new(schema: &str, table: &str, column: &str, key: RowKeyType) -> Result<Self, DeclarationError> {
+        let column = name(column, "column")?;
+        Ok(Self { relation: Relation::parse(schema, table)?, column, key, setting: Setting::default() })
+    }
+
     /// The schema's name.
     #[must_use]
     pub fn schema(&self) -> &str {
@@ -179,9 +165,9 @@ impl CheckedTable {
     }
 }
 
-impl fmt::Debug for CheckedTable {
+impl fmt::Debug for TenantTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "CheckedTable({}, {:?} {})", self.relation, self.column, self.key.sql())
+        write!(f, "TenantTable({}, {:?} {})", self.relation, self.column, self.key.sql())
     }
 }
 
@@ -274,6 +260,12 @@ impl fmt::Display for Relation {
 /// The name of the setting, of an alphabet that needs no escaping anywhere.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Setting(String);
+
+impl Default for Setting {
+    fn default() -> Self {
+        Self(DEFAULT_SETTING.to_owned())
+    }
+}
 
 impl Setting {
     fn parse(text: &str) -> Result<Self, DeclarationError> {

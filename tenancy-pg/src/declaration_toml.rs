@@ -35,7 +35,7 @@ impl Declaration {
             builder = builder.setting(&setting);
         }
         for TenantEntry { schema, table, column, key } in tenant_tables {
-            builder = builder.tenant_table(TenantTable::new(&schema, &table, &column, key));
+            builder = builder.tenant_table(TenantTable::new(&schema, &table, &column, key)?);
         }
         for GlobalEntry { schema, table } in global_tables {
             builder = builder.global_table(&schema, &table);

@@ -45,6 +45,8 @@
 //!   can be read: bind values, never build SQL from them. A signed setting is to come.
 //! - Row level security hides rows, not their existence: planner estimates, statistics, sizes of relations, sequences,
 //!   and unique or foreign keys without the tenant column tell of other tenants' rows.
+//! - The text of statements, as opposed to bound values, is seen by every session of the same role
+//!   (`pg_stat_activity`, `pg_prepared_statements`): never put a value into it.
 //! - `SECURITY DEFINER` functions that the role may execute are not looked at yet.
 //!
 //! # Features
@@ -78,9 +80,7 @@ mod visible;
 // The public interface is:
 pub use control::{ControlStore, PgCorpusVersions, PgDirectory, PgKeyStore, PgTicketLedger, migrate_control};
 pub use database::{Database, Inspected, Uninspected};
-pub use declaration::{
-    CheckedTable, Declaration, DeclarationBuilder, DeclarationError, GlobalTable, RowKeyType, TenantTable,
-};
+pub use declaration::{Declaration, DeclarationBuilder, DeclarationError, GlobalTable, RowKeyType, TenantTable};
 pub use error::PgError;
 pub use inspect::{Code, Finding, InspectPolicy, Inspection, Severity};
 pub use migrate::migrate;

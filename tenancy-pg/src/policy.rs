@@ -1,6 +1,6 @@
 //! The SQL that makes a table a tenant table.
 
-use crate::declaration::{CheckedTable, Declaration};
+use crate::declaration::{Declaration, TenantTable};
 use crate::ident::{quote_ident, quote_text};
 
 /// The statements that protect every declared tenant table, for a migration that the owner runs.
@@ -9,7 +9,7 @@ use crate::ident::{quote_ident, quote_text};
 /// batch of every transaction reads it back.
 #[must_use]
 pub fn policy_sql(declaration: &Declaration) -> String {
-    declaration.tenant_tables().iter().map(CheckedTable::policy_sql).collect()
+    declaration.tenant_tables().iter().map(TenantTable::policy_sql).collect()
 }
 
 /// What the service's role needs: reading and writing in tenant tables, reading in global ones, and nothing that goes
@@ -30,7 +30,7 @@ pub fn grant_sql(declaration: &Declaration, role: &str) -> String {
     sql
 }
 
-impl CheckedTable {
+impl TenantTable {
     /// The statements that protect this table: enable and force row level security, and one policy for every command
     /// and every role.
     ///
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn the_generated_sql_is_what_the_documentation_says() {
-        let table = TenantTable::new("Old \"Shop\"", "Bestellung ä", "Kunde", RowKeyType::BigInt);
+        let table = TenantTable::new("Old \"Shop\"", "Bestellung ä", "Kunde", RowKeyType::BigInt).unwrap();
         let declaration = Declaration::builder().tenant_table(table).global_table("public", "country").build().unwrap();
         assert_eq!(
             super::policy_sql(&declaration),

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
+use futures_core::future::BoxFuture;
 use futures_core::stream::BoxStream;
 
 /// Runs `work` as it is polled and yields what it gives to the [`Outlet`]; an error ends the stream.
@@ -32,7 +33,7 @@ impl<T> Outlet<T> {
 }
 
 struct Generated<'e, T> {
-    work: Option<Pin<Box<dyn Future<Output = Result<(), sqlx::Error>> + Send + 'e>>>,
+    work: Option<BoxFuture<'e, Result<(), sqlx::Error>>>,
     slot: Arc<Mutex<Option<T>>>,
 }
 

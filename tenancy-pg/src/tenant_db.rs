@@ -118,8 +118,8 @@ impl<'c> Executor<'c> for &'c TenantDb {
         stream(move |out| async move {
             let statement = statement?;
             let mut tx = self.statement().await?;
-            tx.relay(statement, &out).await?;
-            Ok(tx.commit().await?)
+            let ran = tx.relay(statement, &out).await;
+            finish(tx, ran).await
         })
     }
 
@@ -132,9 +132,8 @@ impl<'c> Executor<'c> for &'c TenantDb {
         Box::pin(async move {
             let statement = statement?;
             let mut tx = self.statement().await?;
-            let row = tx.first_row(statement).await?;
-            tx.commit().await?;
-            Ok(row)
+            let ran = tx.first_row(statement).await;
+            finish(tx, ran).await
         })
     }
 
@@ -164,6 +163,20 @@ impl<'c> Executor<'c> for &'c TenantDb {
             tx.rollback().await?;
             Ok(described)
         })
+    }
+}
+
+/// Commits what went well.
+async fn finish<T>(tx: TenantTx<'_>, ran: Result<T, sqlx::Error>) -> Result<T, sqlx::Error> {
+    match ran {
+        Ok(value) => {
+            tx.commit().await?;
+            Ok(value)
+        }
+        Err(error) => {
+            tx.fail();
+            Err(error)
+        }
     }
 }
 

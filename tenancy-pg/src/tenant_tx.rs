@@ -92,6 +92,13 @@ impl<'t> TenantTx<'t> {
         Ok(())
     }
 
+    /// Ends a call whose only statement failed.
+    pub(crate) fn fail(mut self) {
+        if let Some(entered) = self.entered.take() {
+            entered.failed();
+        }
+    }
+
     fn take(&mut self) -> Result<(Entered<'t>, Lease), PgError> {
         let lease = self.lease.take().ok_or(PgError::Interrupted)?;
         let entered = self.entered.take().ok_or(PgError::Interrupted)?;

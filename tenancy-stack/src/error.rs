@@ -7,7 +7,7 @@ use tenancy_core::{Denial, Face};
 #[non_exhaustive]
 pub enum Error {
     /// Refused.
-    #[error(transparent)]
+    #[error("{0}")]
     Denied(#[from] Denial),
     /// The database.
     #[cfg(feature = "pg")]
@@ -41,5 +41,26 @@ impl Error {
     #[must_use]
     pub fn face(&self) -> Face {
         self.denial().map_or(Face::Unavailable, |denial| denial.face())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(all(feature = "pg", feature = "vector", feature = "cache", feature = "tools"))]
+    fn a_denial_keeps_its_face_through_every_store() {
+        let denial = Denial::NotVisible;
+        for error in [
+            Error::from(denial),
+            Error::Database(denial.into()),
+            Error::Vectors(denial.into()),
+            Error::Cache(denial.into()),
+            Error::Tools(denial.into()),
+        ] {
+            assert_eq!((error.denial(), error.face()), (Some(denial), Face::NotFound), "{error:?}");
+        }
+        assert_eq!(Error::NotConfigured("database").face(), Face::Unavailable);
     }
 }

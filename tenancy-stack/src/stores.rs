@@ -45,6 +45,26 @@ pub struct StoresBuilder {
 ///
 /// Each accessor picks the cell of the tenant's placement and scopes it. A store that the service was built without is
 /// [`Error::NotConfigured`].
+///
+/// With the feature `axum` it is an extractor; a handler whole:
+///
+/// ```
+/// # #[cfg(all(feature = "axum", feature = "pg"))] mod handler {
+/// use axum::{Router, extract::Path, routing::get};
+/// use tenancy_stack::{Error, Stores, TenantStores, pg::OrNotVisible, pg::PgError};
+///
+/// async fn title(mine: TenantStores, Path(id): Path<String>) -> Result<String, Error> {
+///     let db = mine.database()?;
+///     let query = sqlx::query_scalar("select title from documents where id = $1").bind(id);
+///     let title: Option<String> = query.fetch_optional(&db).await.map_err(PgError::from)?;
+///     Ok(title.or_not_visible(&db)?)
+/// }
+///
+/// fn routes(stores: Stores) -> Router {
+///     Router::new().route("/titles/{id}", get(title)).with_state(stores)
+/// }
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct TenantStores {
     stores: Stores,

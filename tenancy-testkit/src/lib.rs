@@ -39,6 +39,8 @@ mod faulty;
 mod issuer;
 #[cfg(feature = "pg")]
 mod postgres;
+#[cfg(feature = "stack")]
+mod stores;
 mod tenants;
 
 // The public interface is:
@@ -48,6 +50,8 @@ pub use faulty::{Fault, FaultyDirectory};
 pub use issuer::TestIssuer;
 #[cfg(feature = "pg")]
 pub use postgres::{APP, CONTROL, OWNER, PostgresUnavailable, TestDatabase, ThrowawayPostgres};
+#[cfg(feature = "stack")]
+pub use stores::{TestStores, TestStoresBuilder};
 #[doc(no_inline)]
 pub use tenancy_core::Realm;
 pub use tenants::{TestTenants, TestTenantsBuilder};

@@ -53,8 +53,10 @@ impl VectorBackend for EdgeBackend {
 
     async fn query(&self, scope: VectorScope<'_>, request: QueryRequest) -> Result<Vec<ScoredPayload>, BackendError> {
         let (life, partition) = (scope.life(), scope.partition().to_owned());
-        self.blocking(move |shards| Ok(shards.with(&partition, |shard| shard.query(life, &request))?.unwrap_or_default()))
-            .await
+        self.blocking(move |shards| {
+            Ok(shards.with(&partition, |shard| shard.query(life, &request))?.unwrap_or_default())
+        })
+        .await
     }
 
     async fn retrieve(
@@ -63,8 +65,10 @@ impl VectorBackend for EdgeBackend {
         keys: Vec<PointKey>,
     ) -> Result<Vec<Map<String, Value>>, BackendError> {
         let (life, partition) = (scope.life(), scope.partition().to_owned());
-        self.blocking(move |shards| Ok(shards.with(&partition, |shard| shard.retrieve(life, &keys))?.unwrap_or_default()))
-            .await
+        self.blocking(move |shards| {
+            Ok(shards.with(&partition, |shard| shard.retrieve(life, &keys))?.unwrap_or_default())
+        })
+        .await
     }
 
     async fn delete(&self, scope: VectorScope<'_>, keys: Vec<PointKey>) -> Result<u64, BackendError> {

@@ -144,7 +144,8 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let files = ShardFiles::new(root.path(), "p");
         files.make().unwrap();
-        for bad in ["{}", r#"{"format":2,"dimension":3,"sparse":true}"#, r#"{"format":1,"dimension":0,"sparse":true}"#] {
+        for bad in ["{}", r#"{"format":2,"dimension":3,"sparse":true}"#, r#"{"format":1,"dimension":0,"sparse":true}"#]
+        {
             fs::write(files.manifest_path(), bad).unwrap();
             assert!(files.manifest().is_err(), "{bad}");
         }

@@ -8,7 +8,9 @@ use qdrant_edge::{
     VectorInternal, VectorPersisted, VectorStructPersisted,
 };
 use tenancy_core::Life;
-use tenancy_vector::{Arm, BackendError, Filter, FilterValue, PayloadKey, PointKey, SparseVector, TaggedPoint, reserved};
+use tenancy_vector::{
+    Arm, BackendError, Filter, FilterValue, PayloadKey, PointKey, SparseVector, TaggedPoint, reserved,
+};
 
 use crate::engine::{DENSE, SPARSE};
 

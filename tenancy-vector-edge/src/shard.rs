@@ -99,12 +99,7 @@ impl Shard {
     }
 
     /// The best points of one arm, with what decides between equal scores.
-    fn arm(
-        &self,
-        life: Life,
-        request: &QueryRequest,
-        arm: &Arm,
-    ) -> Result<Vec<((String, PointId), f32)>, BackendError> {
+    fn arm(&self, life: Life, request: &QueryRequest, arm: &Arm) -> Result<Vec<(Ranked, f32)>, BackendError> {
         self.ensure_fits(arm)?;
         let query = EngineQuery {
             prefetches: Vec::new(),
@@ -142,12 +137,7 @@ impl Shard {
         Ok(found)
     }
 
-    fn scroll(
-        &self,
-        filter: Filter,
-        payload: WithPayloadInterface,
-        limit: usize,
-    ) -> Result<Vec<Record>, BackendError> {
+    fn scroll(&self, filter: Filter, payload: WithPayloadInterface, limit: usize) -> Result<Vec<Record>, BackendError> {
         if limit == 0 {
             return Ok(Vec::new());
         }
@@ -169,6 +159,9 @@ impl Shard {
         Ok(())
     }
 }
+
+/// What answers are ordered by when their scores are equal: the external id, and the id to fetch it with.
+type Ranked = (String, PointId);
 
 /// Whether a record is the point that the key with its id names, in this life.
 fn holds(record: &Record, life: Life, digests: &HashMap<qdrant_edge::external::uuid::Uuid, String>) -> bool {

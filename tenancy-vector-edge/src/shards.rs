@@ -157,8 +157,10 @@ impl Shards {
     fn close_idlest(&self) -> bool {
         let idlest = {
             let slots = lock(&self.slots);
-            let open = slots.iter().filter(|(_, slot)| slot.state.try_read().is_ok_and(|s| matches!(*s, State::Open(..))));
-            open.min_by_key(|(_, slot)| slot.used.load(Ordering::Relaxed)).map(|(name, slot)| (name.clone(), Arc::clone(slot)))
+            let open =
+                slots.iter().filter(|(_, slot)| slot.state.try_read().is_ok_and(|s| matches!(*s, State::Open(..))));
+            open.min_by_key(|(_, slot)| slot.used.load(Ordering::Relaxed))
+                .map(|(name, slot)| (name.clone(), Arc::clone(slot)))
         };
         let Some((partition, slot)) = idlest else { return false };
         {

@@ -1,4 +1,5 @@
 //! The cases and the conformance suite on the real engine.
+#![expect(clippy::unwrap_used, reason = "a test that can't go on must stop")]
 
 #[path = "../../tenancy-vector/tests/cases/mod.rs"]
 mod cases;

@@ -1,4 +1,5 @@
 //! What is on disk, and what happens when shards are opened, closed and dropped under load.
+#![expect(clippy::unwrap_used, reason = "a test that can't go on must stop")]
 
 #[path = "../../tenancy-vector/tests/cases/mod.rs"]
 #[expect(dead_code, reason = "the cases have tests of their own")]
@@ -64,7 +65,9 @@ async fn points_survive_closing_and_reopening() {
     let before = {
         let store = store(&tenants, root.path(), 8);
         let mine = cases::of(&tenants, &store, "acme").await;
-        mine.upsert((0..20u8).map(|n| cases::point(&format!("p{n}"), f32::from(n) / 20.0, "a")).collect()).await.unwrap();
+        mine.upsert((0..20u8).map(|n| cases::point(&format!("p{n}"), f32::from(n) / 20.0, "a")).collect())
+            .await
+            .unwrap();
         mine.upsert(vec![cases::point("p3", 0.15, "changed")]).await.unwrap();
         let _gone = mine.delete(&[cases::id("p7")]).await.unwrap();
         mine.query(&cases::near()).await.unwrap()
@@ -73,7 +76,10 @@ async fn points_survive_closing_and_reopening() {
     let mine = cases::of(&tenants, &store, "acme").await;
     assert_eq!(mine.count().await.unwrap(), 19);
     let after = mine.query(&cases::near()).await.unwrap();
-    assert_eq!(before.iter().map(|hit| hit.id()).collect::<Vec<_>>(), after.iter().map(|hit| hit.id()).collect::<Vec<_>>());
+    assert_eq!(
+        before.iter().map(|hit| hit.id()).collect::<Vec<_>>(),
+        after.iter().map(|hit| hit.id()).collect::<Vec<_>>()
+    );
     assert_eq!(mine.get(&[cases::id("p3")]).await.unwrap()[0].point().unwrap().payload()["owner"], "changed");
 }
 
@@ -125,7 +131,8 @@ async fn another_schema_is_refused_before_and_after_reopening() {
         let backend = EdgeBackend::open(EdgeOptions::new(root.path())).unwrap();
         let right = VectorStore::new(tenants.realm(), backend.clone(), cases::schema()).scoped(&context).unwrap();
         right.upsert(vec![cases::point("A1", 0.5, "a")]).await.unwrap();
-        let wrong = VectorStore::new(tenants.realm(), backend.clone(), Schema::dense(4).unwrap()).scoped(&context).unwrap();
+        let wrong =
+            VectorStore::new(tenants.realm(), backend.clone(), Schema::dense(4).unwrap()).scoped(&context).unwrap();
         let none = tenancy_vector::SparseVector::empty();
         let point = tenancy_vector::Point::new(cases::id("A2"), vec![1.0; 4], none, serde_json::Map::new()).unwrap();
         assert!(matches!(wrong.upsert(vec![point]).await, Err(VectorError::SchemaMismatch)));

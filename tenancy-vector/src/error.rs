@@ -9,7 +9,7 @@ use tenancy_core::{BoxError, Denial, Redacted};
 #[non_exhaustive]
 pub enum VectorError {
     /// Refused, and on record.
-    #[error(transparent)]
+    #[error("{0}")]
     Denied(#[from] Denial),
     /// An external id without a byte in it.
     #[error("the external id is empty")]

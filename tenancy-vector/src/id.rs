@@ -103,7 +103,10 @@ mod tests {
         assert!(ExternalId::parse(&"a".repeat(512)).is_ok());
         assert!(matches!(ExternalId::parse(""), Err(VectorError::IdEmpty)));
         assert!(matches!(ExternalId::parse(&"a".repeat(513)), Err(VectorError::IdTooLong { limit: 512 })));
-        assert!(matches!(ExternalId::parse(&"é".repeat(257)), Err(VectorError::IdTooLong { .. })), "bytes, not letters");
+        assert!(
+            matches!(ExternalId::parse(&"é".repeat(257)), Err(VectorError::IdTooLong { .. })),
+            "bytes, not letters"
+        );
     }
 
     #[test]

@@ -24,9 +24,8 @@ impl PayloadKey {
         if first_step(text) == Some(reserved::KEY) {
             return Err(VectorError::ReservedKey);
         }
-        let plain = |name: &str| {
-            !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
-        };
+        let plain =
+            |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
         if text.len() > MAX_KEY_BYTES || !text.split('.').all(plain) {
             return Err(VectorError::BadKey);
         }
@@ -230,9 +229,13 @@ mod tests {
         };
         assert!(holds("a.b", "x".into()) && holds("a.b", 1.into()));
         assert!(holds("n", 1.into()) && holds("t", "1".into()) && holds("flag", true.into()));
-        for (key, value) in
-            [("n", FilterValue::from("1")), ("t", 1.into()), ("f", 1.into()), ("flag", "true".into()), ("a", "b".into())]
-        {
+        for (key, value) in [
+            ("n", FilterValue::from("1")),
+            ("t", 1.into()),
+            ("f", 1.into()),
+            ("flag", "true".into()),
+            ("a", "b".into()),
+        ] {
             assert!(!holds(key, value), "{key}");
         }
         assert!(!holds("a.b.c", "x".into()) && !holds("missing", true.into()));

@@ -8,7 +8,12 @@ use crate::id::{ExternalId, PointKey};
 use crate::reserved;
 
 /// A payload with the tag of a point.
-pub(crate) fn stamp(life: Life, key: &PointKey, id: &ExternalId, mut payload: Map<String, Value>) -> Map<String, Value> {
+pub(crate) fn stamp(
+    life: Life,
+    key: &PointKey,
+    id: &ExternalId,
+    mut payload: Map<String, Value>,
+) -> Map<String, Value> {
     let tag = json!({
         reserved::LIFE: reserved::life(life),
         reserved::DIGEST: key.digest(),

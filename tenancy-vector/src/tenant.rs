@@ -136,7 +136,8 @@ impl TenantVectors {
 
     async fn delete_points(&self, entered: &Entered<'_>, ids: &[ExternalId]) -> Result<Deleted, VectorError> {
         ensure_batch(ids.len())?;
-        let keys: HashSet<_> = ids.iter().map(|id| PointKey::derive(entered.context(), id)).collect::<Result<_, _>>()?;
+        let keys: HashSet<_> =
+            ids.iter().map(|id| PointKey::derive(entered.context(), id)).collect::<Result<_, _>>()?;
         let asked = keys.len() as u64;
         if asked == 0 {
             return Ok(Deleted { removed: 0, not_visible: 0 });
@@ -165,10 +166,8 @@ impl TenantVectors {
 
     async fn look_up(&self, entered: &Entered<'_>, ids: &[ExternalId]) -> Result<Vec<Found>, VectorError> {
         ensure_batch(ids.len())?;
-        let keys: HashMap<_, _> = ids
-            .iter()
-            .map(|id| Ok((PointKey::derive(entered.context(), id)?, id)))
-            .collect::<Result<_, Denial>>()?;
+        let keys: HashMap<_, _> =
+            ids.iter().map(|id| Ok((PointKey::derive(entered.context(), id)?, id))).collect::<Result<_, Denial>>()?;
         if keys.is_empty() {
             return Ok(Vec::new());
         }
@@ -186,7 +185,7 @@ impl TenantVectors {
     ) -> Result<T, VectorError> {
         let write = entered.begin_corpus_write().await?;
         // The standing may have changed while the announcement was made: an erased life gets no late write.
-        let written = match entered.check() {
+        let written = match entered.check_fresh().await {
             Ok(()) => act(self.scope(entered)).await.map_err(VectorError::from),
             Err(denial) => Err(denial.into()),
         };
@@ -206,7 +205,7 @@ impl TenantVectors {
     ) -> Result<T, VectorError> {
         let answer = tokio::time::timeout(entered.context().remaining(), asked).await;
         let answer = answer.map_err(|_| Denial::DeadlinePassed)??;
-        entered.check()?;
+        entered.check_fresh().await?;
         Ok(answer)
     }
 
@@ -215,7 +214,7 @@ impl TenantVectors {
     }
 
     fn note_not_visible(&self, action: &'static str, times: u64) {
-        for _ in 0..times {
+        for _ in 0..times.min(1) {
             let _recorded = self.pass.refuse(action, Denial::NotVisible);
         }
     }

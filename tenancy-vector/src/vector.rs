@@ -135,7 +135,10 @@ mod tests {
         for bad in [vec![2, 1, 9], vec![1, 1, 9], vec![1, 9, 9]] {
             assert!(matches!(SparseVector::new(bad, vec![1.0; 3]), Err(VectorError::SparseOrder)));
         }
-        assert!(matches!(SparseVector::new(vec![1], vec![]), Err(VectorError::SparseLengths { indices: 1, values: 0 })));
+        assert!(matches!(
+            SparseVector::new(vec![1], vec![]),
+            Err(VectorError::SparseLengths { indices: 1, values: 0 })
+        ));
         assert!(matches!(SparseVector::new(vec![], vec![]), Err(VectorError::VectorEmpty)));
     }
 }

@@ -1,4 +1,5 @@
 //! Who is let in, and what a write does to the version of the tenant's documents.
+#![expect(clippy::unwrap_used, reason = "a test that can't go on must stop")]
 
 #[expect(dead_code, reason = "the cases are for back ends")]
 mod cases;
@@ -155,9 +156,8 @@ async fn a_handle_stops_with_its_tenant_and_its_deadline() {
 #[tokio::test]
 async fn documents_have_no_version_during_a_write_and_a_new_one_after_it() {
     for fails in [false, true] {
-        let tenants = TestTenants::builder()
-            .build_with(|ready| ready.corpus_versions(MemoryCorpusVersions::new()))
-            .await;
+        let tenants =
+            TestTenants::builder().build_with(|ready| ready.corpus_versions(MemoryCorpusVersions::new())).await;
         let backend = Held::new(fails);
         let store = VectorStore::new(tenants.realm(), backend.clone(), cases::schema());
         let (context, other) = (tenants.context("acme").await, tenants.context("globex").await);

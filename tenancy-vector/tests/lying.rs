@@ -1,5 +1,6 @@
 //! V12: back ends that ignore what they were asked. The call fails with a typed error and a record; nothing they
 //! returned gets through.
+#![expect(clippy::unwrap_used, reason = "a test that can't go on must stop")]
 
 #[expect(dead_code, reason = "the cases are for back ends that tell the truth")]
 mod cases;
@@ -69,7 +70,10 @@ impl VectorBackend for Liar {
     }
 }
 
-async fn liar(tenants: &TestTenants, lie: impl Fn(&mut Answers) + Send + Sync + 'static) -> (VectorStore, Arc<AtomicU64>) {
+async fn liar(
+    tenants: &TestTenants,
+    lie: impl Fn(&mut Answers) + Send + Sync + 'static,
+) -> (VectorStore, Arc<AtomicU64>) {
     let requests = Arc::new(AtomicU64::new(0));
     let liar = Liar { honest: ReferenceBackend::new(), lie: Box::new(lie), requests: Arc::clone(&requests) };
     let store = VectorStore::new(tenants.realm(), liar, cases::schema());
@@ -93,8 +97,7 @@ async fn foreign(tenants: &TestTenants) -> Map<String, Value> {
     let theirs = cases::of(tenants, &store, "globex").await;
     theirs.upsert(vec![cases::point("B1", 1.0, "b")]).await.unwrap();
     assert_eq!(theirs.query(&cases::near()).await.unwrap().len(), 1);
-    let found = taken.lock().unwrap().clone();
-    found
+    taken.lock().unwrap().clone()
 }
 
 #[tokio::test]
@@ -132,12 +135,18 @@ async fn v12_a_lie_fails_the_whole_call_and_is_on_record() {
         ("a life without hyphens", {
             Box::new(move |answers| drop(tag(&mut answers[0].1).insert("life".to_owned(), json!(simple))))
         }),
-        ("a life that is null", Box::new(|answers| drop(tag(&mut answers[0].1).insert("life".to_owned(), json!(null))))),
+        (
+            "a life that is null",
+            Box::new(|answers| drop(tag(&mut answers[0].1).insert("life".to_owned(), json!(null)))),
+        ),
         ("no life", Box::new(|answers| drop(tag(&mut answers[0].1).remove("life")))),
         ("no tag", Box::new(|answers| drop(answers[0].1.remove("tenancy")))),
         ("a tag that is a text", Box::new(|answers| drop(answers[0].1.insert("tenancy".to_owned(), json!("x"))))),
         ("no payload", Box::new(|answers| answers[0].1.clear())),
-        ("a tag with something more", Box::new(|answers| drop(tag(&mut answers[0].1).insert("x".to_owned(), json!(1))))),
+        (
+            "a tag with something more",
+            Box::new(|answers| drop(tag(&mut answers[0].1).insert("x".to_owned(), json!(1)))),
+        ),
         ("another external id", Box::new(|answers| drop(tag(&mut answers[0].1).insert("id".to_owned(), json!("B1"))))),
         ("no external id", Box::new(|answers| drop(tag(&mut answers[0].1).insert("id".to_owned(), json!(""))))),
         ("no digest", Box::new(|answers| drop(tag(&mut answers[0].1).remove("digest")))),
@@ -165,17 +174,17 @@ async fn v12_a_lie_fails_the_whole_call_and_is_on_record() {
 #[tokio::test]
 async fn v12_what_only_a_query_can_lie_about() {
     let tenants = TestTenants::new().await;
-    let narrow = Filter::Equals(PayloadKey::parse("owner").unwrap(), "nobody".into());
+    let narrow = Filter::Equals(PayloadKey::parse("owner").unwrap(), "a".into());
     let lies: Vec<(&str, Lie, _)> = vec![
         ("a score that is no number", Box::new(|answers| answers[0].0 = f32::NAN), cases::near()),
         ("more hits than the limit", Box::new(|answers| answers.push(answers[0].clone())), {
             cases::near().limit(1).unwrap()
         }),
-        ("a hit outside the filter", Box::new(|answers| answers[0].1["owner"] = json!("somebody")), {
-            cases::near().filter(Filter::Not(Box::new(narrow))).unwrap().filter({
-                Filter::Equals(PayloadKey::parse("owner").unwrap(), "a".into())
-            }).unwrap()
-        }),
+        (
+            "a hit outside the filter",
+            Box::new(|answers| answers[0].1["owner"] = json!("somebody")),
+            cases::near().filter(narrow).unwrap(),
+        ),
     ];
     for (lie, apply, query) in lies {
         let (store, _) = liar(&tenants, apply).await;

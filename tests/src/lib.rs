@@ -1,1 +1,1 @@
-//! placeholder
+//! Cross-crate tests. There is nothing here; see `tests/`.

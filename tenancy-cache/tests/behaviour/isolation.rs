@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
 use tenancy_cache::{
-    CacheSettings, Caches, EmbeddingParts, EngineParts, Layer, Lookup, MemoryBackend, ResponseParts, RetrievalParts,
-    derive,
+    CacheKey, CacheSettings, Caches, EmbeddingParts, EngineParts, KeyParts, Layer, Lookup, MemoryBackend, Moment,
+    ResponseParts, RetrievalParts, Slot, TenantCaches, TenantLayer, derive,
 };
 use tenancy_core::{Denial, Outcome, TenantId, TenantRecord, Visibility};
 use tenancy_testkit::TestTenants;
@@ -14,51 +14,26 @@ use tenancy_testkit::TestTenants;
 use crate::rig::{Look, World, denied};
 use crate::samples;
 
-/// Runs the same steps on each layer that keeps values.
-macro_rules! on_every_layer {
-    ($world:ident, |$layer:ident, $parts:ident| $body:block) => {{
-        {
-            let $parts = samples::response();
-            macro_rules! $layer {
-                ($caches:expr) => {
-                    $caches.response::<String>()
-                };
-            }
-            $body
-        }
-        {
-            let $parts = samples::retrieval();
-            macro_rules! $layer {
-                ($caches:expr) => {
-                    $caches.retrieval::<String>()
-                };
-            }
-            $body
-        }
-        {
-            let $parts = samples::embedding();
-            macro_rules! $layer {
-                ($caches:expr) => {
-                    $caches.embedding::<String>()
-                };
-            }
-            $body
-        }
-    }};
+/// The same question of two tenants, on one layer.
+async fn are_two_entries<P>(a: TenantLayer<P, String>, b: TenantLayer<P, String>, parts: &P)
+where
+    P: KeyParts<Key = CacheKey>,
+{
+    a.fill(parts, "acme's").await;
+    assert_eq!(b.hit(parts).await, None, "another tenant's entry is a miss");
+    assert_eq!(a.hit(parts).await.as_deref(), Some("acme's"), "the owner's own is a hit");
+    b.fill(parts, "globex's").await;
+    assert_eq!(a.hit(parts).await.as_deref(), Some("acme's"), "and stays what it was");
+    assert_eq!(b.hit(parts).await.as_deref(), Some("globex's"));
 }
 
 #[tokio::test]
 async fn the_same_question_of_two_tenants_is_two_entries() {
     let world = World::new().await;
     let (a, b) = (world.of("acme").await, world.of("globex").await);
-    on_every_layer!(world, |layer, parts| {
-        layer!(a).fill(&parts, "acme's").await;
-        assert_eq!(layer!(b).hit(&parts).await, None, "another tenant's entry is a miss");
-        assert_eq!(layer!(a).hit(&parts).await.as_deref(), Some("acme's"), "the owner's own is a hit");
-        layer!(b).fill(&parts, "globex's").await;
-        assert_eq!(layer!(a).hit(&parts).await.as_deref(), Some("acme's"), "and stays what it was");
-        assert_eq!(layer!(b).hit(&parts).await.as_deref(), Some("globex's"));
-    });
+    are_two_entries(a.response(), b.response(), &samples::response()).await;
+    are_two_entries(a.retrieval(), b.retrieval(), &samples::retrieval()).await;
+    are_two_entries(a.embedding(), b.embedding(), &samples::embedding()).await;
 
     // Nothing a back end or a log can see is equal for both, and nothing of it can be read.
     let puts = world.rig.puts.lock().unwrap().clone();
@@ -72,6 +47,10 @@ async fn the_same_question_of_two_tenants_is_two_entries() {
         }
     }
     assert!(world.tenants.denied_rules().await.is_empty(), "nobody tried anything");
+    let log = world.tenants.audit().await;
+    let ours: Vec<_> = log.iter().filter(|record| record.store() == Some("cache")).collect();
+    assert_eq!(ours.len(), 2, "looking and filling leave one record a request");
+    assert!(ours.iter().all(|record| record.outcome() == Outcome::Accessed));
     let stats = world.caches.stats();
     for layer in [Layer::Response, Layer::Retrieval, Layer::Embedding] {
         assert_eq!((stats.of(layer).hits, stats.of(layer).misses), (3, 3), "{layer:?}");
@@ -84,11 +63,11 @@ async fn the_same_question_of_two_tenants_is_two_entries() {
 async fn relatives_of_two_tenants_share_nothing_either() {
     for (mechanism, other) in [
         ("the life in the key", Relative::Tenant),
-        ("a new life of the same name", Relative::Reborn),
-        ("another realm of the same name over the same back end", Relative::Realm),
-        ("subject in a private entry", Relative::Subject),
-        ("another issuer's... the same subject name with other roles in a roles entry", Relative::Roles),
-        ("a flush in between", Relative::Flushed),
+        ("the life in the key: a new life of the same name", Relative::Reborn),
+        ("the realm in the key and in its own key: a realm of the same name over the same back end", Relative::Realm),
+        ("the subject in a private entry", Relative::Subject),
+        ("the roles in an entry for roles, the subject being the same", Relative::Roles),
+        ("the epoch after a flush", Relative::Flushed),
     ] {
         let world = World::new().await;
         let visibility = match other {
@@ -243,9 +222,14 @@ async fn engine_salts_differ_where_prefixes_must_not_be_shared() {
     let mine = world.of("acme").await;
     let salt = mine.engine_salt(&parts).await.unwrap();
     assert_eq!(mine.engine_salt(&parts).await.unwrap(), salt, "stable");
-    let text = salt.as_str();
-    assert!(text.starts_with("s1_") && text.len() == 46, "{text}");
-    assert!(text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-'), "{text}");
+    for n in 0..100 {
+        let mut parts = parts.clone();
+        parts.model.version = n.to_string();
+        let salt = mine.engine_salt(&parts).await.unwrap();
+        let text = salt.as_str();
+        assert!(text.starts_with("s1_") && text.len() == 46, "{text}");
+        assert!(text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-'), "{text}");
+    }
 
     let mut adapted = parts.clone();
     adapted.model.adapter = Some(tenancy_core::chat::WeightDigest::new([1; 32]));
@@ -315,4 +299,15 @@ async fn the_memory_back_end_serves_as_it_is() {
         Some(true),
         "a value of another type is none"
     );
+}
+
+#[test]
+fn handles_are_owned_and_go_where_spawned_work_goes() {
+    const fn owned<T: Clone + Send + Sync + 'static>() {}
+    owned::<Caches>();
+    owned::<TenantCaches>();
+    owned::<TenantLayer<ResponseParts, String>>();
+    const fn sent<T: Send + Sync + 'static>() {}
+    sent::<Slot<String>>();
+    sent::<Moment>();
 }

@@ -113,7 +113,9 @@ async fn a_back_end_that_does_not_answer_is_a_bypass() {
         let switch = if down { &world.rig.down } else { &world.rig.hangs };
 
         switch.store(true, SeqCst);
-        let look = mine.response::<String>().lookup(&samples::response()).await.unwrap();
+        let layer = mine.response::<String>();
+        let look = tokio::time::timeout(Duration::from_secs(10), layer.lookup(&samples::response())).await;
+        let look = look.expect("patience has an end").unwrap();
         assert!(matches!(look, Lookup::Bypass(Bypass::Backend)), "{mechanism}: {look:?}");
         let put = slot.put(&"v".to_owned()).await.unwrap();
         assert_eq!(put, tenancy_cache::Put::Skipped(Bypass::Backend), "{mechanism}");

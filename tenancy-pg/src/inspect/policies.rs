@@ -9,7 +9,7 @@ use sqlx::postgres::PgConnection;
 use super::report::{Code, Finding};
 use super::shape::{Bound, Shape, Why};
 use super::tables::{Found, Table};
-use crate::declaration::CheckedTable;
+use crate::declaration::TenantTable;
 use crate::error::PgError;
 use crate::ident::quote_ident;
 
@@ -40,7 +40,7 @@ pub(super) async fn findings(
 }
 
 struct Judge<'p> {
-    table: &'p CheckedTable,
+    table: &'p TenantTable,
     policies: &'p [Policy],
     has_other_roles: bool,
 }

@@ -5,12 +5,12 @@ use sqlx::postgres::types::Oid;
 
 use super::report::{Code, Finding};
 use super::roles::Role;
-use crate::declaration::{CheckedTable, Declaration};
+use crate::declaration::{Declaration, TenantTable};
 use crate::error::PgError;
 
 /// A declared table and what the catalog says of it.
 pub(super) struct Table<'d> {
-    pub(super) declared: &'d CheckedTable,
+    pub(super) declared: &'d TenantTable,
     /// `None`: not there.
     pub(super) found: Option<Found>,
 }
@@ -69,7 +69,7 @@ pub(super) fn findings(tables: &[Table<'_>], roles: &[Role]) -> Vec<Finding> {
         .collect()
 }
 
-fn missing(declared: &CheckedTable) -> Finding {
+fn missing(declared: &TenantTable) -> Finding {
     let why = "The declaration names it and the database does not have it. A service that starts without it would \
                find out in the middle of a request.";
     Finding::fatal(
@@ -80,7 +80,7 @@ fn missing(declared: &CheckedTable) -> Finding {
     )
 }
 
-fn not_a_table(declared: &CheckedTable) -> Finding {
+fn not_a_table(declared: &TenantTable) -> Finding {
     let why = "It is a view, a materialized view or a foreign table. Row level security holds ordinary and partitioned \
                tables only.";
     Finding::fatal(
@@ -91,7 +91,7 @@ fn not_a_table(declared: &CheckedTable) -> Finding {
     )
 }
 
-fn of_table(declared: &CheckedTable, found: &Found, roles: &[Role]) -> Vec<Finding> {
+fn of_table(declared: &TenantTable, found: &Found, roles: &[Role]) -> Vec<Finding> {
     let table = declared.relation.to_string();
     let fatal = |code, why: &str, fix: String| Finding::fatal(code, table.clone(), why, fix);
     let mut all = Vec::new();
@@ -142,7 +142,7 @@ fn of_table(declared: &CheckedTable, found: &Found, roles: &[Role]) -> Vec<Findi
     all
 }
 
-fn of_column(declared: &CheckedTable, found: &Found) -> Option<Finding> {
+fn of_column(declared: &TenantTable, found: &Found) -> Option<Finding> {
     let (table, column, wanted) = (&declared.relation, declared.column.quoted(), declared.key.sql());
     let fatal =
         |why: String, fix: String| Some(Finding::fatal(Code::TenantColumn, format!("{table}.{column}"), why, fix));

@@ -213,8 +213,10 @@ async fn row_keys_of_every_type_keep_tenants_apart() {
     }
     for (prefix, key_type, sql_type) in [("number", RowKeyType::BigInt, "bigint"), ("text", RowKeyType::Text, "text")] {
         let table = format!("thing_{prefix}");
-        let declaration =
-            Declaration::builder().tenant_table(TenantTable::new("public", &table, "owner", key_type)).build().unwrap();
+        let declaration = Declaration::builder()
+            .tenant_table(TenantTable::new("public", &table, "owner", key_type).unwrap())
+            .build()
+            .unwrap();
         world.server.run_as_owner(&format!("create table {table} (owner {sql_type} not null, body text)")).await;
         world.server.run_as_owner(&policy_sql(&declaration)).await;
         world.server.run(&format!("revoke all on note, country from {APP}")).await;

@@ -226,7 +226,7 @@ async fn an_opening_batch_that_fails_leaves_nothing() {
     // A prefix that a library reserves once it is loaded: from then on the server refuses to set it.
     let declaration = Declaration::builder()
         .setting("auto_explain.row_key")
-        .tenant_table(TenantTable::new("public", "note", "tenant_id", RowKeyType::Uuid))
+        .tenant_table(TenantTable::new("public", "note", "tenant_id", RowKeyType::Uuid).unwrap())
         .global_table("public", "country")
         .build()
         .unwrap();

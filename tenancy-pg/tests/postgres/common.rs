@@ -76,7 +76,7 @@ impl World {
 
 pub(crate) fn declaration() -> Declaration {
     Declaration::builder()
-        .tenant_table(TenantTable::new("public", "note", "tenant_id", RowKeyType::Uuid))
+        .tenant_table(TenantTable::new("public", "note", "tenant_id", RowKeyType::Uuid).unwrap())
         .global_table("public", "country")
         .build()
         .unwrap()

@@ -40,6 +40,9 @@ async fn each_tenant_sees_its_own_rows_through_every_kind_of_query() {
         (&acme).prepare(sqlx::SqlSafeStr::into_sql_str("select body from note where id = $1")).await.unwrap();
     let row = sqlx::Statement::query(&prepared).bind(1).fetch_one(&acme).await.unwrap();
     assert_eq!(row.get::<String, _>(0), "acme one");
+    // What the macros ask at compile time.
+    let described = (&acme).describe(sqlx::SqlSafeStr::into_sql_str("select id, body from note")).await.unwrap();
+    assert_eq!(described.nullable(1), Some(false));
     let missing = sqlx::query("select 1 from note where id = 3").fetch_one(&acme).await;
     assert!(matches!(missing, Err(sqlx::Error::RowNotFound)));
 }
@@ -172,12 +175,17 @@ async fn an_error_keeps_its_code_and_loses_its_text() {
         ("cast error that quotes its input", "select 'hunter2'::int"),
         ("column that does not exist", "select hunter2 from note"),
         ("syntax error that quotes its place", "select hunter2 hunter2 hunter2"),
-        ("raised by a function", "select pg_input_error_hunter2()"),
+        ("a function that does not exist", "select hunter2()"),
     ] {
         let error = sqlx::query(sql).execute(&acme).await.unwrap_err();
         let all = shown(&error) + &shown(&PgError::from(error));
         assert!(!all.contains(secret), "{what}: {all}");
     }
+    let audit = world.tenants.audit().await;
+    let outcomes: Vec<_> = audit.iter().map(|record| record.outcome().as_str()).collect();
+    let failed: u64 = audit.iter().filter(|r| r.outcome().as_str() == "failed").map(|r| r.count()).sum();
+    assert_eq!(failed, 7, "{outcomes:?}");
+    assert!(!outcomes.contains(&"cancelled"), "{outcomes:?}");
 }
 
 #[tokio::test]

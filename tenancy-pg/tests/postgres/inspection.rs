@@ -1,16 +1,16 @@
 //! What the inspection finds, and that mending it is enough.
 
-use sqlx::postgres::{PgConnectOptions, PgConnection};
-use sqlx::{AssertSqlSafe, Connection, Executor};
+use sqlx::AssertSqlSafe;
+use sqlx::postgres::PgConnectOptions;
 use tenancy_pg::{
     Code, Database, Declaration, InspectPolicy, Inspection, PgError, PgOptions, RowKeyType, Severity, TenantTable,
     grant_sql, policy_sql,
 };
 use tenancy_testkit::APP;
 
-use crate::common::{ACME, GLOBEX, World, bodies};
+use crate::common::{GLOBEX, World, bodies};
 
-async fn report(world: &World, login: PgConnectOptions) -> Inspection {
+pub(crate) async fn report(world: &World, login: PgConnectOptions) -> Inspection {
     let database = Database::connect(world.tenants.realm(), PgOptions::new(login)).await.unwrap();
     database.report(&world.declaration, InspectPolicy::new()).await.unwrap()
 }
@@ -39,67 +39,9 @@ async fn each_is_found_and_mended(world: &World, cases: &[(&str, &str, Code, &st
 
 impl World {
     /// Roles are the cluster's, so each database has its own.
-    fn named(&self, sql: &str) -> String {
+    pub(crate) fn named(&self, sql: &str) -> String {
         sql.replace("{role}", &format!("role_{}", self.server.name())).replace("{db}", self.server.name())
     }
-}
-
-/// P1 and its relatives: no tenant set, on connections of every age.
-#[tokio::test]
-async fn an_empty_setting_shows_no_row_and_the_policy_that_fails_on_it_is_found() {
-    let world = World::bare().await;
-    let naive = "create policy naive on note using (tenant_id = current_setting('tenancy.row_key', true)::uuid)";
-    world
-        .server
-        .run_as_owner(&format!(
-            "alter table note enable row level security; alter table note force row level security; {naive}"
-        ))
-        .await;
-
-    // As a service without this crate meets it.
-    let mut raw = PgConnection::connect_with(&world.server.app_options()).await.unwrap();
-    let own = world.life("acme").uuid();
-    assert_eq!(sqlx::query("select * from note").fetch_all(&mut raw).await.unwrap().len(), 0);
-    raw.execute(AssertSqlSafe(format!("begin; set local \"tenancy.row_key\" = '{own}'; commit"))).await.unwrap();
-    let failed = sqlx::query("select * from note").fetch_all(&mut raw).await.unwrap_err();
-    assert_eq!(failed.as_database_error().unwrap().code().unwrap(), "22P02");
-
-    let flagged = report(&world, world.server.app_options()).await;
-    assert!(flagged.has(Code::PolicyEmptySetting) && !flagged.has(Code::PolicyUnbound), "{flagged}");
-
-    for (what, expression) in [
-        ("operands the other way round", "current_setting('tenancy.row_key', true)::uuid = tenant_id"),
-        ("wrapped in a select", "tenant_id = (select current_setting('tenancy.row_key', true))::uuid"),
-        ("wrapped with its cast", "tenant_id = (select current_setting('tenancy.row_key', true)::uuid)"),
-        ("without missing_ok", "tenant_id = current_setting('tenancy.row_key')::uuid"),
-        ("beside a condition", "tenant_id = current_setting('tenancy.row_key', true)::uuid and id > 0"),
-        ("for reading only wrong", "tenant_id = cast(current_setting('tenancy.row_key', true) as uuid)"),
-    ] {
-        world
-            .server
-            .run_as_owner(&format!("drop policy naive on note; create policy naive on note using ({expression})"))
-            .await;
-        let flagged = report(&world, world.server.app_options()).await;
-        assert!(flagged.has(Code::PolicyEmptySetting), "{what}: {flagged}");
-    }
-
-    world.server.run_as_owner(&format!("drop policy naive on note; {}", policy_sql(&world.declaration))).await;
-    let database = world.open().await;
-    let acme = world.scoped(&database, "acme").await;
-    let globals = database.untenanted();
-    let nobody = async || {
-        let rows = sqlx::query("select * from note").fetch_all(&globals).await.unwrap();
-        rows.len()
-    };
-    assert_eq!(nobody().await, 0, "a fresh connection");
-    assert_eq!(bodies(&acme).await, ACME);
-    assert_eq!(nobody().await, 0, "one that was used and committed");
-    acme.begin().await.unwrap().rollback().await.unwrap();
-    assert_eq!(nobody().await, 0, "one that was used and rolled back");
-    drop(acme.begin().await.unwrap());
-    assert_eq!(nobody().await, 0, "one that was rolled back behind the scenes");
-    let _failed = sqlx::query("select 1/0").execute(&acme).await;
-    assert_eq!(nobody().await, 0, "one whose transaction was aborted");
 }
 
 /// P4, P5 and their relatives: who logs in.
@@ -214,138 +156,6 @@ async fn owners_and_switches_are_looked_at() {
     .await;
 }
 
-/// P10 and its relatives: which policies keep tenants apart.
-#[tokio::test]
-async fn policies_are_judged_as_the_server_applies_them() {
-    let world = World::bare().await;
-    let on = "alter table note enable row level security; alter table note force row level security";
-    world.server.run_as_owner(on).await;
-    let bound = "tenant_id = nullif(current_setting('tenancy.row_key', true), '')::uuid";
-    let cases: &[(&str, &str, Option<Code>)] = &[
-        // Right ones.
-        ("P10a: ALL with USING only", "create policy p on note using ({b})", None),
-        (
-            "P10d: a restrictive floor under an open policy",
-            "create policy p on note using (true); create policy floor on note as restrictive using ({b})",
-            None,
-        ),
-        (
-            "one policy a command",
-            "create policy r on note for select using ({b}); create policy a on note for insert with check ({b}); create policy w on note for update using ({b}); create policy d on note for delete using ({b})",
-            None,
-        ),
-        (
-            "an open policy for another role",
-            "create policy p on note using ({b}); create policy o on note to own using (true)",
-            None,
-        ),
-        (
-            "two that both bind",
-            "create policy p on note using ({b}); create policy q on note using ({b} and id > 0)",
-            None,
-        ),
-        (
-            "wrapped for the planner",
-            "create policy p on note using (tenant_id = (select nullif(current_setting('tenancy.row_key', true), '')::uuid))",
-            None,
-        ),
-        // Leaks.
-        (
-            "P10b: USING and CHECK (true)",
-            "create policy p on note using ({b}) with check (true)",
-            Some(Code::PolicyUnbound),
-        ),
-        (
-            "a second permissive policy",
-            "create policy p on note using ({b}); create policy q on note using (true)",
-            Some(Code::PolicyUnbound),
-        ),
-        (
-            "a second one for one command",
-            "create policy p on note using ({b}); create policy q on note for select using (id < 3)",
-            Some(Code::PolicyUnbound),
-        ),
-        (
-            "fail-open on a missing setting",
-            "create policy p on note using ({b} or current_setting('tenancy.row_key', true) is null)",
-            Some(Code::PolicyUnbound),
-        ),
-        (
-            "fail-open on an empty setting",
-            "create policy p on note using (current_setting('tenancy.row_key', true) = '' or {b})",
-            Some(Code::PolicyUnbound),
-        ),
-        (
-            "a bypass by another setting",
-            "create policy p on note using ({b} and coalesce(current_setting('app.bypass', true), '') = '')",
-            Some(Code::PolicyUnbound),
-        ),
-        (
-            "a default tenant",
-            "create policy p on note using (tenant_id = coalesce(nullif(current_setting('tenancy.row_key', true), ''), '00000000-0000-0000-0000-000000000000')::uuid)",
-            Some(Code::PolicyUnbound),
-        ),
-        ("rows of nobody", "create policy p on note using (tenant_id is null or {b})", Some(Code::PolicyUnbound)),
-        ("negated", "create policy p on note using (not ({b}))", Some(Code::PolicyUnbound)),
-        (
-            "another column",
-            "alter table note add other uuid; create policy p on note using (other = nullif(current_setting('tenancy.row_key', true), '')::uuid)",
-            Some(Code::PolicyUnbound),
-        ),
-        (
-            "another setting",
-            "create policy p on note using (tenant_id = nullif(current_setting('app.tenant', true), '')::uuid)",
-            Some(Code::PolicyUnbound),
-        ),
-        ("the user", "create policy p on note using (current_user = 'app')", Some(Code::PolicyUnbound)),
-        (
-            "a function of ours in front of the server's",
-            "create function current_setting(text, boolean) returns text language sql as 'select null'; create policy p on note using (tenant_id = nullif(public.current_setting('tenancy.row_key', true), '')::uuid)",
-            Some(Code::PolicyUnbound),
-        ),
-        (
-            "a floor for some roles only",
-            "create role {role}; grant {role} to app; create policy p on note using (true); create policy floor on note as restrictive to app using ({b})",
-            Some(Code::PolicyUnbound),
-        ),
-        (
-            "a floor for reading only",
-            "create policy p on note using (true); create policy floor on note as restrictive for select using ({b})",
-            Some(Code::PolicyUnbound),
-        ),
-        // Outages.
-        ("no policy at all", "select 1", Some(Code::PolicyMissing)),
-        ("restrictive ones only", "create policy floor on note as restrictive using ({b})", Some(Code::PolicyMissing)),
-        (
-            "P10c: nothing for INSERT",
-            "create policy r on note for select using ({b}); create policy w on note for update using ({b}); create policy d on note for delete using ({b})",
-            Some(Code::PolicyMissing),
-        ),
-        ("for another role", "create policy p on note to own using ({b})", Some(Code::PolicyMissing)),
-    ];
-    for (what, make, expected) in cases {
-        world.server.run(&world.named(&make.replace("{b}", bound))).await;
-        let report = report(&world, world.server.app_options()).await;
-        match expected {
-            None => assert_eq!(report.fatal().count(), 0, "{what}: {report}"),
-            Some(code) => assert!(report.has(*code), "{what}: {report}"),
-        }
-        let drop_all = "do $$ declare p name; begin
-            for p in select polname from pg_policy loop execute format('drop policy %I on note', p); end loop; end $$;
-            drop function if exists public.current_setting(text, boolean);
-            alter table note drop column if exists other; drop role if exists {role}";
-        world.server.run(&world.named(drop_all)).await;
-    }
-
-    // P10a in the flesh: Postgres refuses the row that USING alone does not admit.
-    world.server.run(&format!("create policy p on note using ({bound})")).await;
-    let database = world.open().await;
-    let acme = world.scoped(&database, "acme").await;
-    let planted =
-        sqlx::query("insert into note values (70, $1, 'x')").bind(world.life("globex").uuid()).execute(&acme).await;
-    assert_eq!(planted.unwrap_err().as_database_error().unwrap().code().unwrap(), "42501");
-}
-
 /// P7, P8, P14 and relatives: what lies beside the declared tables.
 #[tokio::test]
 async fn everything_within_reach_is_declared_or_found() {
@@ -410,49 +220,6 @@ async fn an_old_server_is_a_matter_of_policy() {
     assert!(matches!(&refused, PgError::Inspection(report) if report.fatal().count() == 1), "{refused}");
 }
 
-/// P17 and relatives: names that need quotes, in every place.
-#[tokio::test]
-async fn odd_names_are_quoted_right() {
-    let world = World::bare().await;
-    world.server.run(&format!("revoke all on note, country from {APP}")).await;
-    let own = world.life("acme").uuid();
-    let foreign = world.life("globex").uuid();
-    for (what, schema, table, column) in [
-        ("a double quote", "we\"ird", "ta\"ble", "co\"l"),
-        ("single quotes", "it's", "o'clock", "'"),
-        ("spaces", "my schema", " two  spaces ", "tenant id"),
-        ("upper case", "Schema", "Table", "Tenant_ID"),
-        ("other scripts", "схема", "表", "größe"),
-        ("keywords", "user", "select", "table"),
-        ("a semicolon and a comment", "a;--", "b; drop table note; --", "c/*"),
-        ("backslash and dollar", "back\\slash", "$$", "a\\'b"),
-        ("sixty-three bytes", &"s".repeat(63), &"t".repeat(63), &"c".repeat(63)),
-        ("what our parser splits at", "a.b", "and", "x = y or z"),
-    ] {
-        let q = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
-        let declaration = Declaration::builder()
-            .tenant_table(TenantTable::new(schema, table, column, RowKeyType::Uuid))
-            .build()
-            .unwrap();
-        let name = format!("{}.{}", q(schema), q(table));
-        let make = format!("create schema {}; create table {name} ({} uuid not null, body text)", q(schema), q(column));
-        world.server.run(&make).await;
-        world.server.run(&(policy_sql(&declaration) + &policy_sql(&declaration) + &grant_sql(&declaration, APP))).await;
-        world.server.run(&format!("insert into {name} values ('{own}', 'mine'), ('{foreign}', 'foreign')")).await;
-        let database =
-            Database::open(world.tenants.realm(), world.options(), &declaration).await.unwrap_or_else(|e| match e {
-                PgError::Inspection(report) => panic!("{what}: {report}"),
-                other => panic!("{what}: {other}"),
-            });
-        let acme = world.scoped(&database, "acme").await;
-        let select = AssertSqlSafe(format!("select body from {name}"));
-        let seen: Vec<String> = sqlx::query_scalar(select).fetch_all(&acme).await.unwrap();
-        assert_eq!(seen, ["mine"], "{what}");
-        world.server.run(&format!("drop schema {} cascade", q(schema))).await;
-    }
-    assert_eq!(world.rows_in_truth("true").await, 5, "nothing was run that was only a name");
-}
-
 #[tokio::test]
 async fn the_report_reads_for_people_and_programs() {
     let world = World::new().await;
@@ -482,8 +249,8 @@ async fn migrations_run_as_the_owner_and_close_their_connection() {
     use sqlx::migrate::{Migration, MigrationType, Migrator};
     let world = World::new().await;
     let declaration = Declaration::builder()
-        .tenant_table(TenantTable::new("public", "note", "tenant_id", RowKeyType::Uuid))
-        .tenant_table(TenantTable::new("public", "added", "tenant_id", RowKeyType::Uuid))
+        .tenant_table(TenantTable::new("public", "note", "tenant_id", RowKeyType::Uuid).unwrap())
+        .tenant_table(TenantTable::new("public", "added", "tenant_id", RowKeyType::Uuid).unwrap())
         .global_table("public", "country")
         .build()
         .unwrap();

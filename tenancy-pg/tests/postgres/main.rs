@@ -1,4 +1,5 @@
 //! Against a real server: see each module. One binary, so that one server serves all of them.
+#![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 mod attacks;
 mod cancel;
@@ -6,4 +7,5 @@ mod common;
 mod control;
 mod executor;
 mod inspection;
+mod policies;
 mod throwaway;

@@ -6,6 +6,7 @@
 //! It looks at the schema *as emitted* to the model, not at the struct: in home-generative-agent#630 a fallback path
 //! emitted an unfiltered one.
 
+mod glyphs;
 mod names;
 mod object;
 mod walk;

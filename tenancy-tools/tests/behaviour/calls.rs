@@ -78,7 +78,7 @@ async fn an_unknown_tool_is_one_answer_for_everybody() {
         assert_eq!(error.face(), Face::NotFound);
     }
     let unknown = (Outcome::Failed, Some("tool.unknown".to_owned()));
-    assert_eq!(house.outcomes("call").await, vec![unknown; 4]);
+    assert_eq!(house.outcomes("call").await, vec![unknown; 3]);
 }
 
 #[derive(Deserialize, JsonSchema)]

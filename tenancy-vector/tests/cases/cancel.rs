@@ -51,7 +51,11 @@ pub(crate) async fn dropped_calls_leave_the_store_whole(store: impl Fn(&Realm) -
             let completed = drop_after(start(mine.clone()), polls).await;
             let reads = matches!(action, "vectors.query" | "vectors.get" | "vectors.count");
             let wanted = u64::from(polls > 0 && !(reads && completed));
-            assert_eq!(ends(&tenants, action, wanted).await, wanted, "{action} dropped after {polls} polls: {completed}");
+            assert_eq!(
+                ends(&tenants, action, wanted).await,
+                wanted,
+                "{action} dropped after {polls} polls: {completed}"
+            );
 
             assert_eq!(theirs.count().await.unwrap(), 1, "{action} dropped after {polls} polls");
             mine.upsert(vec![point("A1", 0.5, "a"), point("A2", 0.5, "a")]).await.unwrap();

@@ -1,6 +1,7 @@
 //! Cases that hold on every back end: each is a table of inputs, each input with the mechanism it tests.
 //!
 //! The tests of a back end include this file and call the cases with a store on it.
+#![expect(clippy::unwrap_used, reason = "a test that can't go on must stop")]
 
 pub(crate) mod cancel;
 
@@ -134,12 +135,15 @@ pub(crate) async fn spellings_stay_apart(tenants: &TestTenants, store: &VectorSt
     }
 }
 
+/// The mechanism, the ids that are asked for, and whose point each is.
+type LookUp = (&'static str, &'static [&'static str], &'static [Option<&'static str>]);
+
 /// V4: a list of ids reaches one's own points; a foreign id is answered, counted and recorded as one that never was.
 pub(crate) async fn lists_of_ids_reach_ones_own(tenants: &TestTenants, store: &VectorStore) {
     let (a, b) = (of(tenants, store, "acme").await, of(tenants, store, "globex").await);
     a.upsert(vec![point("A1", 0.5, "a"), point("A2", 0.4, "a")]).await.unwrap();
     b.upsert(vec![point("B1", 1.0, "b")]).await.unwrap();
-    let table: [(&str, &[&str], &[Option<&str>]); 8] = [
+    let table: [LookUp; 8] = [
         ("a mixed list", &["A1", "B1"], &[Some("a"), None]),
         ("the order is the caller's", &["B1", "A2", "A1"], &[None, Some("a"), Some("a")]),
         ("a foreign id alone", &["B1"], &[None]),
@@ -200,7 +204,8 @@ pub(crate) async fn payloads_bring_no_tag(tenants: &TestTenants, store: &VectorS
         }
     }
     // Deeper down, and under a name that only resembles it, the words are the caller's.
-    let payload = object(json!({ "owner": "a", "x": { "tenancy": { "life": theirs } }, "Tenancy": { "life": theirs } }));
+    let payload =
+        object(json!({ "owner": "a", "x": { "tenancy": { "life": theirs } }, "Tenancy": { "life": theirs } }));
     a.upsert(vec![Point::new(id("A1"), vec![1.0; DIMENSION], terms(&[7]), payload.clone()).unwrap()]).await.unwrap();
     assert_eq!(a.query(&near()).await.unwrap()[0].payload(), &payload, "it comes back as it went, without our tag");
     assert_eq!((a.count().await.unwrap(), b.count().await.unwrap()), (1, 1));
@@ -227,7 +232,11 @@ pub(crate) async fn filters_only_narrow(tenants: &TestTenants, store: &VectorSto
         ("anything but a value", not(is("nobody")), vec!["A1", "A2"]),
         ("a contradiction", Filter::All(vec![is("a"), not(is("a"))]), vec![]),
         ("denied contradiction", not(Filter::All(vec![is("a"), not(is("a"))])), vec!["A1", "A2"]),
-        ("a missing key denied", not(Filter::Equals(PayloadKey::parse("no.such").unwrap(), 1.into())), vec!["A1", "A2"]),
+        (
+            "a missing key denied",
+            not(Filter::Equals(PayloadKey::parse("no.such").unwrap(), 1.into())),
+            vec!["A1", "A2"],
+        ),
     ] {
         let hits = a.query(&near().filter(filter).unwrap()).await.unwrap();
         let mut found: Vec<_> = hits.iter().map(|hit| hit.id().as_str()).collect();

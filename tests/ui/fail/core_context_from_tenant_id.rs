@@ -4,6 +4,10 @@ use tenancy_core::TenantId;
 
 type Made = tenancy_core::TenantContext;
 
+fn made(id: TenantId) -> Made {
+    id.into()
+}
+
 fn main() {
-    let _made: Option<Made> = TenantId::parse("acme").ok().map(Made::from);
+    let _ = made;
 }
