@@ -270,4 +270,5 @@ async fn within<T>(patience: Duration, call: impl Future<Output = T> + Send) -> 
     tokio::time::timeout(patience, call).await.map_err(BoxError::from)
 }
 
-const STORE: StoreName = StoreName::new("cache");
+/// The name under which placements name cells of this store, and audit records the store.
+pub const STORE: StoreName = StoreName::new("cache");

@@ -92,7 +92,7 @@ mod tenant_layer;
 
 // The public interface is:
 pub use backend::{CacheBackend, CacheScope, StoreKey};
-pub use caches::{Caches, TenantCaches};
+pub use caches::{Caches, STORE, TenantCaches};
 pub use canonical::{CanonicalJson, JsonError, canonical_json};
 pub use epoch::Epoch;
 pub use error::{BackendError, Bypass, CacheError};

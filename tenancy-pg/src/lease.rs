@@ -98,7 +98,7 @@ impl Lease {
         let Some(proof) = rows.last() else { return false };
         let driver = i64::try_from(connection.cached_statements_size());
         let session: Result<bool, _> = proof.try_get(0);
-        let statements: Result<i64, _> = proof.try_get(2);
+        let statements: Result<i64, _> = proof.try_get(1);
         matches!((session, statements, driver), (Ok(true), Ok(found), Ok(known)) if found == known)
     }
 

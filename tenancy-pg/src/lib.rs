@@ -79,7 +79,7 @@ mod visible;
 
 // The public interface is:
 pub use control::{ControlStore, PgCorpusVersions, PgDirectory, PgKeyStore, PgTicketLedger, migrate_control};
-pub use database::{Database, Inspected, Uninspected};
+pub use database::{Database, Inspected, STORE, Uninspected};
 pub use declaration::{Declaration, DeclarationBuilder, DeclarationError, GlobalTable, RowKeyType, TenantTable};
 pub use error::PgError;
 pub use inspect::{Code, Finding, InspectPolicy, Inspection, Severity};

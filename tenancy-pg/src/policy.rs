@@ -13,7 +13,7 @@ pub fn policy_sql(declaration: &Declaration) -> String {
 }
 
 /// What the service's role needs: reading and writing in tenant tables, reading in global ones, and nothing that goes
-/// past row level security (`TRUNCATE`, `REFERENCES`, `TRIGGER`).
+/// past row level security (`TRUNCATE`, `REFERENCES`, `TRIGGER`). Identity columns need no more; a sequence of its own does.
 #[must_use]
 pub fn grant_sql(declaration: &Declaration, role: &str) -> String {
     let role = quote_ident(role);

@@ -68,11 +68,9 @@ impl Scope {
         let proof = format!(
             "select coalesce({read}, '') operator(pg_catalog.=) '' \
              and session_user operator(pg_catalog.=) current_user \
-             and pg_catalog.pg_my_temp_schema() operator(pg_catalog.=) 0::pg_catalog.oid, \
-             pg_catalog.pg_advisory_unlock_all(), \
-             (select pg_catalog.count(*) filter (where not from_sql) operator(pg_catalog.-) \
-             (pg_catalog.count(*) filter (where from_sql)) operator(pg_catalog.*) 1000000::pg_catalog.int8 \
-             from pg_catalog.pg_prepared_statements)"
+             and pg_catalog.pg_my_temp_schema() operator(pg_catalog.=) 0::pg_catalog.oid \
+             and not coalesce(pg_catalog.bool_or(from_sql), false), \
+             pg_catalog.count(*), pg_catalog.pg_advisory_unlock_all() from pg_catalog.pg_prepared_statements"
         );
         format!("{end}; reset all; close all; unlisten *; discard sequences; {proof}")
     }

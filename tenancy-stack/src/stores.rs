@@ -153,7 +153,7 @@ impl TenantStores {
     #[cfg(feature = "pg")]
     pub fn database(&self) -> Result<TenantDb, Error> {
         let cells = self.stores.shared.database.as_ref().ok_or(Error::NotConfigured("database"))?;
-        Ok(cells.pick(StoreName::new("postgres"), self.context())?.scoped(self.context())?)
+        Ok(cells.pick(tenancy_pg::STORE, self.context())?.scoped(self.context())?)
     }
 
     /// The tenant's vectors.
@@ -163,7 +163,7 @@ impl TenantStores {
     #[cfg(feature = "vector")]
     pub fn vectors(&self) -> Result<TenantVectors, Error> {
         let cells = self.stores.shared.vectors.as_ref().ok_or(Error::NotConfigured("vectors"))?;
-        Ok(cells.pick(StoreName::new("vectors"), self.context())?.scoped(self.context())?)
+        Ok(cells.pick(tenancy_vector::STORE, self.context())?.scoped(self.context())?)
     }
 
     /// The tenant's caches.
@@ -173,7 +173,7 @@ impl TenantStores {
     #[cfg(feature = "cache")]
     pub fn caches(&self) -> Result<TenantCaches, Error> {
         let cells = self.stores.shared.caches.as_ref().ok_or(Error::NotConfigured("caches"))?;
-        Ok(cells.pick(StoreName::new("caches"), self.context())?.scoped(self.context())?)
+        Ok(cells.pick(tenancy_cache::STORE, self.context())?.scoped(self.context())?)
     }
 
     /// The tenant's tools.
@@ -183,7 +183,7 @@ impl TenantStores {
     #[cfg(feature = "tools")]
     pub fn tools(&self) -> Result<TenantTools, Error> {
         let cells = self.stores.shared.tools.as_ref().ok_or(Error::NotConfigured("tools"))?;
-        Ok(cells.pick(StoreName::new("tools"), self.context())?.scoped(self.context())?)
+        Ok(cells.pick(tenancy_tools::STORE, self.context())?.scoped(self.context())?)
     }
 }
 

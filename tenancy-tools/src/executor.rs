@@ -50,7 +50,7 @@ impl Tools {
     pub fn with_limits(realm: &Realm, registry: ToolRegistry<Closed>, files: FilesRoot, limits: Limits) -> Self {
         let (tools, allowed, allowed_names) = registry.into_parts();
         let shared = Shared {
-            gate: Gate::new(realm, StoreName::new("tools")),
+            gate: Gate::new(realm, STORE),
             files: FilesGate::new(realm, files),
             tools,
             allowed,
@@ -206,3 +206,6 @@ impl fmt::Debug for TenantTools {
         write!(f, "TenantTools({:?})", self.pass.context())
     }
 }
+
+/// The name under which placements name cells of this store, and audit records the store.
+pub const STORE: StoreName = StoreName::new("tools");

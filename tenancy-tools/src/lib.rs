@@ -105,7 +105,7 @@ mod tool;
 // The public interface is:
 pub use arguments::InvalidArguments;
 pub use error::{Declined, ToolError, ToolsError};
-pub use executor::{TenantTools, Tools};
+pub use executor::{STORE, TenantTools, Tools};
 pub use files::{Entry, EntryKind, FileStat, FilesError, FilesRoot, Listing, TenantFiles};
 pub use limits::Limits;
 pub use lint::{Finding, Severity, lint};

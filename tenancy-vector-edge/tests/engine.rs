@@ -3,6 +3,8 @@
 
 #[path = "../../tenancy-vector/tests/cases/mod.rs"]
 mod cases;
+#[path = "../../tenancy-vector/tests/cases/cancel.rs"]
+mod sweep;
 
 use tempfile::TempDir;
 use tenancy_testkit::TestTenants;
@@ -68,5 +70,5 @@ async fn dropped_calls_leave_the_store_whole() {
     let backend = EdgeBackend::open(EdgeOptions::new(root.path())).unwrap();
     // One root for all: each turn has a realm, and so partitions, of its own.
     let store = |realm: &_| VectorStore::new(realm, backend.clone(), cases::schema());
-    cases::cancel::dropped_calls_leave_the_store_whole(store).await;
+    sweep::dropped_calls_leave_the_store_whole(store).await;
 }

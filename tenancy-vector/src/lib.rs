@@ -93,6 +93,6 @@ pub use point::{Deleted, Found, FoundPoint, Hit, Point};
 pub use query::VectorQuery;
 pub use schema::Schema;
 pub use scope::VectorScope;
-pub use store::VectorStore;
+pub use store::{STORE, VectorStore};
 pub use tenant::TenantVectors;
 pub use vector::SparseVector;

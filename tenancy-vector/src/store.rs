@@ -34,7 +34,7 @@ impl VectorStore {
     /// A store on a back end that nobody else has.
     #[must_use]
     pub fn new(realm: &Realm, backend: impl VectorBackend, schema: Schema) -> Self {
-        let gate = Gate::new(realm, StoreName::new("vectors"));
+        let gate = Gate::new(realm, STORE);
         Self { gate, realm: realm.tag(), engine: Arc::new(Engine { backend: Box::new(backend), schema }) }
     }
 
@@ -90,3 +90,6 @@ impl fmt::Debug for VectorStore {
         f.debug_struct("VectorStore").field("schema", &self.engine.schema).finish_non_exhaustive()
     }
 }
+
+/// The name under which placements name cells of this store, and audit records the store.
+pub const STORE: StoreName = StoreName::new("vectors");

@@ -2,6 +2,8 @@
 
 #[expect(dead_code, reason = "the other cases have tests of their own")]
 mod cases;
+#[path = "cases/cancel.rs"]
+mod sweep;
 
 use async_trait::async_trait;
 use serde_json::{Map, Value};
@@ -14,7 +16,7 @@ use tenancy_vector::{
 #[tokio::test]
 async fn a_dropped_call_leaves_the_store_whole_and_the_check_on_record() {
     let store = |realm: &_| VectorStore::new(realm, Hesitant(ReferenceBackend::new()), cases::schema());
-    cases::cancel::dropped_calls_leave_the_store_whole(store).await;
+    sweep::dropped_calls_leave_the_store_whole(store).await;
 }
 
 /// Gives way several times before and after it does what it is asked.

@@ -177,9 +177,6 @@ async fn v12_what_only_a_query_can_lie_about() {
     let narrow = Filter::Equals(PayloadKey::parse("owner").unwrap(), "a".into());
     let lies: Vec<(&str, Lie, _)> = vec![
         ("a score that is no number", Box::new(|answers| answers[0].0 = f32::NAN), cases::near()),
-        ("more hits than the limit", Box::new(|answers| answers.push(answers[0].clone())), {
-            cases::near().limit(1).unwrap()
-        }),
         (
             "a hit outside the filter",
             Box::new(|answers| answers[0].1["owner"] = json!("somebody")),
@@ -193,6 +190,24 @@ async fn v12_what_only_a_query_can_lie_about() {
         assert!(matches!(hits, Err(VectorError::Denied(Denial::StoreBreach))), "{lie}: {hits:?}");
         assert_eq!(cases::denied(&tenants, "acme", "store.breach").await, before + 1, "{lie}");
     }
+}
+
+#[tokio::test]
+async fn v12_more_hits_than_the_limit_are_a_breach() {
+    let tenants = TestTenants::new().await;
+    let kept = std::sync::Mutex::new(None);
+    let (store, _) = liar(&tenants, move |answers| {
+        let mut kept = kept.lock().unwrap();
+        match kept.take() {
+            Some(second) => answers.push(second),
+            None => *kept = Some(answers[1].clone()),
+        }
+    })
+    .await;
+    let mine = cases::of(&tenants, &store, "acme").await;
+    assert_eq!(mine.query(&cases::near().limit(2).unwrap()).await.unwrap().len(), 2, "one's own two points");
+    let hits = mine.query(&cases::near().limit(1).unwrap()).await;
+    assert!(matches!(hits, Err(VectorError::Denied(Denial::StoreBreach))), "both, where one was asked for: {hits:?}");
 }
 
 #[tokio::test]

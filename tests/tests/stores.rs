@@ -1,6 +1,6 @@
 //! All stores of a tenant at once: mixed realms, suspended tenants, futures dropped half-way.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test stops where it can't go on")]
+#![expect(clippy::unwrap_used, reason = "a test stops where it can't go on")]
 
 use serde_json::{Map, json};
 use tenancy_pg::{Declaration, RowKeyType, TenantTable};
@@ -10,7 +10,8 @@ use tenancy_stack::vector::{ExternalId, Point, SparseVector, VectorQuery};
 use tenancy_stack::{Denial, Error, TenantStores, Visibility};
 use tenancy_testkit::{TestStores, TestTenants, drop_at_every_poll};
 
-const NOTES: &str = "create table notes (tenant_id uuid not null, id text not null, body text not null, primary key (tenant_id, id))";
+const NOTES: &str =
+    "create table notes (tenant_id uuid not null, id text not null, body text not null, primary key (tenant_id, id))";
 
 fn declaration() -> Declaration {
     let notes = TenantTable::new("public", "notes", "tenant_id", RowKeyType::Uuid).unwrap();
@@ -53,8 +54,13 @@ async fn fill(mine: &TenantStores, word: &str) {
         .unwrap();
     mine.vectors().unwrap().upsert(vec![point("doc-1", 0.9)]).await.unwrap();
     mine.tools().unwrap().files().write("plan.txt", word).await.unwrap();
-    let kept: Vec<f32> =
-        mine.caches().unwrap().embedding().get_or_try_compute(&parts("q"), || async { Ok::<_, Error>(vec![1.0]) }).await.unwrap();
+    let kept: Vec<f32> = mine
+        .caches()
+        .unwrap()
+        .embedding()
+        .get_or_try_compute(&parts("q"), || async { Ok::<_, Error>(vec![1.0]) })
+        .await
+        .unwrap();
     assert_eq!(kept, [1.0]);
 }
 

@@ -27,6 +27,7 @@ pub trait Answerer: Send + Sync + 'static {
 
 /// What a model wants next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(clippy::exhaustive_enums, reason = "a loop must deal with each")]
 pub enum Step {
     /// This is the answer.
     Answer(String),
@@ -41,7 +42,7 @@ pub enum Step {
 
 /// The passages of a prompt, in a form that both kinds of answerers read.
 #[must_use]
-pub fn prompt_of(passages: &[(String, String)]) -> String {
+pub(crate) fn prompt_of(passages: &[(String, String)]) -> String {
     let mut prompt = String::from(
         "Answer from the passages below and from nothing else. Give the number of each passage you used in brackets.\n",
     );
@@ -53,6 +54,7 @@ pub fn prompt_of(passages: &[(String, String)]) -> String {
 
 /// The offline default: quotes the sentence of the passages that shares most words with the question.
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::exhaustive_structs, reason = "it has no settings")]
 pub struct Extractive;
 
 #[async_trait]

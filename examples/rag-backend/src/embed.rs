@@ -33,6 +33,7 @@ pub trait Embedder: Send + Sync + 'static {
 /// No model, no network, the same on every machine. It knows nothing of meaning: a text is near another when they share
 /// words or parts of words, which is enough for handbooks and for showing that tenants stay apart.
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::exhaustive_structs, reason = "it has no settings")]
 pub struct HashedNgrams;
 
 #[async_trait]
@@ -82,7 +83,7 @@ fn hashed_ngrams(text: &str) -> Vec<f32> {
 /// Word weights for the lexical arm: term frequencies that saturate. How rare a word is among the tenant's own
 /// documents is counted by the engine.
 #[must_use]
-pub fn word_weights(text: &str) -> Vec<(u32, f32)> {
+pub(crate) fn word_weights(text: &str) -> Vec<(u32, f32)> {
     let mut counts = BTreeMap::<u32, f32>::new();
     for word in words(text) {
         *counts.entry((fnv1a(stem(&word).as_bytes()) & 0x7fff_ffff) as u32).or_default() += 1.0;
@@ -91,7 +92,7 @@ pub fn word_weights(text: &str) -> Vec<(u32, f32)> {
 }
 
 /// Lower-case words without the commonest ones.
-pub fn words(text: &str) -> impl Iterator<Item = String> + '_ {
+pub(crate) fn words(text: &str) -> impl Iterator<Item = String> + '_ {
     text.split(|c: char| !c.is_alphanumeric())
         .filter(|word| !word.is_empty())
         .map(str::to_lowercase)
@@ -100,7 +101,7 @@ pub fn words(text: &str) -> impl Iterator<Item = String> + '_ {
 
 /// Cuts the commonest English endings: "claims" finds "claim".
 #[must_use]
-pub fn stem(word: &str) -> &str {
+pub(crate) fn stem(word: &str) -> &str {
     for ending in ["ies", "ing", "ed", "es", "s"] {
         if let Some(stem) = word.strip_suffix(ending).filter(|stem| stem.chars().count() >= 4) {
             return stem;

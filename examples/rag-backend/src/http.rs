@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 
 /// Calls an OpenAI-compatible service.
 #[derive(Clone, Debug)]
-pub struct HttpClient(reqwest::Client);
+pub(crate) struct HttpClient(reqwest::Client);
 
 /// What went wrong upstream. No text of the service is kept: it may quote a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -32,7 +32,7 @@ impl HttpClient {
     ///
     /// # Errors
     /// [`UpstreamError::Client`] when TLS can't be set up.
-    pub fn new() -> Result<Self, UpstreamError> {
+    pub(crate) fn new() -> Result<Self, UpstreamError> {
         client().map(Self)
     }
 
@@ -40,7 +40,7 @@ impl HttpClient {
     ///
     /// # Errors
     /// [`UpstreamError`].
-    pub async fn post<T: DeserializeOwned>(
+    pub(crate) async fn post<T: DeserializeOwned>(
         &self,
         url: &str,
         key: &str,

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// One document of a corpus.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Document {
     /// Its id: the path below the folder, without the extension.
     pub id: String,
@@ -26,7 +27,7 @@ impl Document {
 }
 
 /// Cuts a text into passages at blank lines. Headings go with the paragraph below them only as the title; passages
-/// longer than [`MAX_PASSAGE`] bytes are cut at the last line or sentence end that fits.
+/// longer than 1200 bytes are cut at the last line or sentence end that fits.
 #[must_use]
 pub fn passages(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
@@ -102,7 +103,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>, depth: usize) -> io::Result<
 }
 
 /// The longest passage in bytes.
-pub const MAX_PASSAGE: usize = 1200;
+pub(crate) const MAX_PASSAGE: usize = 1200;
 const MAX_DEPTH: usize = 8;
 
 #[cfg(test)]

@@ -26,7 +26,6 @@ use crate::service::Service;
 /// The whole service as a router.
 ///
 /// What needs a tenant is wrapped as a service by [`AuthLayer`]: its fallback and routes added later are behind it too.
-#[must_use]
 pub fn router(service: &Service) -> Router {
     let protected = Router::new()
         .route("/documents", get(list).post(put))

@@ -5,6 +5,7 @@ mod keys;
 mod ledger;
 mod record;
 mod schema;
+mod tx;
 mod versions;
 
 use std::fmt;

@@ -4,6 +4,8 @@ use async_trait::async_trait;
 use sqlx::postgres::{PgConnection, PgPool};
 use tenancy_core::{CorpusError, CorpusScope, CorpusVersion, CorpusVersions, WRITE_LEASE, WriteId};
 
+use super::tx::ControlTx;
+
 /// Corpus versions in the schema `tenancy_control`, shared by all processes that share a cache.
 #[derive(Clone)]
 pub struct PgCorpusVersions {
@@ -20,14 +22,15 @@ impl PgCorpusVersions {
         if let Some((version, false)) = at_rest {
             return Ok(version_of(version));
         }
-        let mut tx = self.pool.begin().await?;
-        lock(&mut tx, scope).await?;
+        let mut tx = ControlTx::begin(&self.pool).await?;
+        lock(tx.connection()?, scope).await?;
         let lease = WRITE_LEASE.as_secs_f64();
-        let crashed = sqlx::query(FORGET_CRASHED).bind(scope).bind(lease).execute(&mut *tx).await?;
+        let crashed = sqlx::query(FORGET_CRASHED).bind(scope).bind(lease).execute(tx.connection()?).await?;
         if crashed.rows_affected() > 0 {
-            set(&mut tx, scope, CorpusVersion::random()).await?;
+            set(tx.connection()?, scope, CorpusVersion::random()).await?;
         }
-        let settled: Option<(Vec<u8>, bool)> = sqlx::query_as(AT_HAND).bind(scope).fetch_optional(&mut *tx).await?;
+        let settled: Option<(Vec<u8>, bool)> =
+            sqlx::query_as(AT_HAND).bind(scope).fetch_optional(tx.connection()?).await?;
         tx.commit().await?;
         Ok(match settled {
             Some((version, false)) => version_of(version),
@@ -36,20 +39,20 @@ impl PgCorpusVersions {
     }
 
     async fn announce(&self, scope: &str, write: WriteId) -> Result<(), sqlx::Error> {
-        let mut tx = self.pool.begin().await?;
-        lock(&mut tx, scope).await?;
+        let mut tx = ControlTx::begin(&self.pool).await?;
+        lock(tx.connection()?, scope).await?;
         let sql = "insert into tenancy_control.corpus_write (scope, id) values ($1, $2) on conflict do nothing";
-        sqlx::query(sql).bind(scope).bind(write.as_bytes().as_slice()).execute(&mut *tx).await?;
+        sqlx::query(sql).bind(scope).bind(write.as_bytes().as_slice()).execute(tx.connection()?).await?;
         tx.commit().await
     }
 
     async fn finish(&self, scope: &str, write: WriteId) -> Result<CorpusVersion, sqlx::Error> {
         let version = CorpusVersion::random();
-        let mut tx = self.pool.begin().await?;
-        lock(&mut tx, scope).await?;
+        let mut tx = ControlTx::begin(&self.pool).await?;
+        lock(tx.connection()?, scope).await?;
         let sql = "delete from tenancy_control.corpus_write where scope = $1 and id = $2";
-        sqlx::query(sql).bind(scope).bind(write.as_bytes().as_slice()).execute(&mut *tx).await?;
-        set(&mut tx, scope, version).await?;
+        sqlx::query(sql).bind(scope).bind(write.as_bytes().as_slice()).execute(tx.connection()?).await?;
+        set(tx.connection()?, scope, version).await?;
         tx.commit().await?;
         Ok(version)
     }

@@ -218,6 +218,20 @@ async fn a_version_is_hidden_while_a_write_is_under_way_and_new_after_it() {
     let after = version(&acme).await.unwrap();
     assert_ne!(after, before);
 
+    // Dropped half-way, a write leaves no transaction open for whoever gets the connection next.
+    tenancy_testkit::drop_at_every_poll(
+        || entered.begin_corpus_write(),
+        async |_polls, _write| {
+            server.run("delete from tenancy_control.corpus_write").await;
+            assert!(version(&acme).await.is_some());
+        },
+    )
+    .await;
+    let open = "select count(*) from pg_stat_activity where usename = 'control' and datname = current_database()
+                and state like 'idle in transaction%'";
+    assert_eq!(crate::common::scalar(&server.superuser_options(), open).await, 0);
+    let after = version(&acme).await.unwrap();
+
     let crashed = entered.begin_corpus_write().await.unwrap();
     assert_eq!(version(&acme).await, None);
     server.run("update tenancy_control.corpus_write set began = began - interval '61 seconds'").await;

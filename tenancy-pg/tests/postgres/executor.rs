@@ -82,6 +82,43 @@ async fn writes_are_the_tenants_own_and_recorded_once_a_transaction() {
     assert_eq!(changes, 2, "one for the update that found a row, one for the two inserts");
 }
 
+/// Closing is for the unclean only.
+#[tokio::test]
+async fn a_clean_connection_is_used_again() {
+    let world = World::new().await;
+    let database = world.open().await;
+    let acme = world.scoped(&database, "acme").await;
+    let globex = world.scoped(&database, "globex").await;
+    let pid = async || -> i32 { sqlx::query_scalar("select pg_backend_pid()").fetch_one(&globex).await.unwrap() };
+    let first = pid().await;
+
+    let mut tx = acme.begin().await.unwrap();
+    for sql in ["select 1", "select body from note", "update note set body = body where id = 1", "savepoint a"] {
+        sqlx::query(sql).execute(&mut tx).await.unwrap();
+    }
+    tx.commit().await.unwrap();
+    assert_eq!(pid().await, first, "committed");
+    acme.begin().await.unwrap().rollback().await.unwrap();
+    assert_eq!(pid().await, first, "rolled back");
+    drop(acme.begin().await.unwrap());
+    assert_eq!(pid().await, first, "dropped");
+    drop(acme.read().await.unwrap());
+    assert_eq!(pid().await, first, "read");
+    assert!(sqlx::query("select 1/0").execute(&acme).await.is_err());
+    assert_eq!(pid().await, first, "a statement of its own failed");
+    let mut tx = acme.begin().await.unwrap();
+    assert!(sqlx::query("select * from nowhere").execute(&mut tx).await.is_err());
+    assert!(tx.commit().await.is_err());
+    assert_eq!(pid().await, first, "committed after a failure");
+    sqlx::query("select 1").fetch_one(&database.untenanted()).await.unwrap();
+    assert_eq!(pid().await, first, "untenanted");
+    sqlx::query("set local work_mem = '1MB'").execute(&acme).await.unwrap();
+    assert_eq!(pid().await, first, "a local setting");
+
+    sqlx::query("prepare mine as select 1").execute(&acme).await.unwrap();
+    assert_ne!(pid().await, first, "not clean");
+}
+
 #[tokio::test]
 async fn a_read_can_not_write() {
     let world = World::new().await;

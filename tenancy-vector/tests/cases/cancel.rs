@@ -9,7 +9,7 @@ use tenancy_core::{Outcome, Realm};
 use tenancy_testkit::TestTenants;
 use tenancy_vector::{TenantVectors, VectorError, VectorStore};
 
-use super::{id, near, of, point};
+use crate::cases::{id, near, of, point};
 
 type Call = Pin<Box<dyn Future<Output = Result<(), VectorError>> + Send>>;
 type Start = fn(TenantVectors) -> Call;

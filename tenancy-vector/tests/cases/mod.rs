@@ -3,8 +3,6 @@
 //! The tests of a back end include this file and call the cases with a store on it.
 #![expect(clippy::unwrap_used, reason = "a test that can't go on must stop")]
 
-pub(crate) mod cancel;
-
 use serde_json::{Map, Value, json};
 use tenancy_testkit::TestTenants;
 use tenancy_vector::{ExternalId, Filter, Found, PayloadKey, Point, Schema, SparseVector, VectorQuery};

@@ -20,6 +20,15 @@ macro_rules! twins {
 }
 
 twins! {
+    cache_key_by_literal,
+    cache_key_from_text,
+    cache_parts_without_visibility,
+    cache_scope_by_literal,
+    cache_scope_copied,
+    cache_scope_kept,
+    cache_slot_used_twice,
+    cache_store_key_from_text,
+    cache_unscoped_lookup,
     core_audit_batch_by_literal,
     core_authorized_by_literal,
     core_authorized_for_another_action,
@@ -63,6 +72,27 @@ twins! {
     core_ticket_for_another_kind,
     core_verified_by_literal,
     core_verified_used_twice,
+    pg_control_store_query,
+    pg_live_pool_given,
+    pg_pool_taken_out,
+    pg_transaction_kept,
+    pg_transaction_taken_out,
+    pg_transaction_used_after_commit,
+    pg_uninspected_scoped,
+    pg_unscoped_query,
+    stack_stores_by_literal,
+    stack_unscoped_stores,
+    tools_open_registry,
+    tools_scope_by_literal,
+    tools_scope_kept,
+    tools_unscoped_call,
+    tools_unscoped_read,
+    vector_engine_taken_out,
+    vector_point_key_made,
+    vector_scope_by_literal,
+    vector_scope_copied,
+    vector_scope_kept,
+    vector_unscoped_query,
 }
 
 /// One row of `docs/claims.md`.

@@ -11,32 +11,32 @@ use crate::Failure;
 /// Two customers on one service, and each of them attacks the other.
 #[derive(Parser)]
 #[command(name = "cargo xtask demo --")]
-pub struct Args {
+pub(crate) struct Args {
     /// A tenant and a folder of .md or .txt files, twice; by default the two handbooks that come with the demo
     #[arg(long = "corpus", value_name = "TENANT=FOLDER")]
-    pub corpora: Vec<String>,
+    pub(crate) corpora: Vec<String>,
 
     /// Leave the service running afterwards and print what to type
     #[arg(long)]
-    pub serve: bool,
+    pub(crate) serve: bool,
 
     /// Print the report as JSON, and no progress
     #[arg(long)]
-    pub json: bool,
+    pub(crate) json: bool,
 }
 
 /// One tenant's documents and the questions to ask about them.
-pub struct Corpus {
-    pub tenant: String,
-    pub documents: Vec<Document>,
-    pub questions: Vec<Question>,
+pub(crate) struct Corpus {
+    pub(crate) tenant: String,
+    pub(crate) documents: Vec<Document>,
+    pub(crate) questions: Vec<Question>,
 }
 
 /// A question and where its answer stands.
-pub struct Question {
-    pub text: String,
-    pub document: String,
-    pub passage: String,
+pub(crate) struct Question {
+    pub(crate) text: String,
+    pub(crate) document: String,
+    pub(crate) passage: String,
 }
 
 #[derive(Deserialize)]
@@ -53,7 +53,7 @@ struct Label {
 
 impl Corpus {
     /// The corpora that were asked for.
-    pub fn of(args: &Args) -> Result<Vec<Self>, Failure> {
+    pub(crate) fn of(args: &Args) -> Result<Vec<Self>, Failure> {
         let named = match args.corpora.as_slice() {
             [] => {
                 let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpora");
@@ -91,17 +91,21 @@ impl Corpus {
 
 /// For a folder nobody labelled: the first sentence of passages spread over its documents, asked word for word.
 fn made_questions(documents: &[Document]) -> Vec<Question> {
-    let step = documents.len().div_ceil(MADE);
-    documents
+    let sentence = |passage: &str| -> String {
+        passage.split_inclusive(['.', '?', '!']).next().unwrap_or_default().chars().take(300).collect()
+    };
+    let all: Vec<Question> = documents
         .iter()
-        .step_by(step)
-        .filter_map(|document| {
-            let passage = passages(&document.text).into_iter().max_by_key(|p| p.len())?;
-            let text: String = passage.split_inclusive(['.', '?', '!']).next()?.chars().take(300).collect();
-            let question = Question { text, document: document.id.clone(), passage: passage.to_owned() };
-            question.text.chars().any(char::is_alphanumeric).then_some(question)
+        .flat_map(|document| passages(&document.text).into_iter().map(move |passage| (document, passage)))
+        .map(|(document, passage)| Question {
+            text: sentence(passage),
+            document: document.id.clone(),
+            passage: passage.to_owned(),
         })
-        .collect()
+        .filter(|question| question.text.split_whitespace().count() >= 4)
+        .collect();
+    let step = all.len().div_ceil(MADE).max(1);
+    all.into_iter().step_by(step).collect()
 }
 
 fn pair(text: &str) -> Result<(String, PathBuf), Failure> {
@@ -109,4 +113,4 @@ fn pair(text: &str) -> Result<(String, PathBuf), Failure> {
     Ok((tenant.to_owned(), PathBuf::from(folder)))
 }
 
-const MADE: usize = 60;
+const MADE: usize = 40;

@@ -16,24 +16,24 @@ use crate::client::{Client, Reply};
 use crate::world::World;
 
 /// One attempt and what came of it.
-pub struct Attempt {
-    pub attacker: String,
-    pub victim: String,
-    pub what: &'static str,
-    pub outcome: Outcome,
+pub(crate) struct Attempt {
+    pub(crate) attacker: String,
+    pub(crate) victim: String,
+    pub(crate) what: &'static str,
+    pub(crate) outcome: Outcome,
     /// What the attacker saw: a status, or a word.
-    pub seen: String,
+    pub(crate) seen: String,
     /// The rule on record.
-    pub rule: Option<String>,
+    pub(crate) rule: Option<String>,
     /// The record: its place in its chain and the start of its hash.
-    pub record: Option<String>,
+    pub(crate) record: Option<String>,
     /// What shows that the target was there.
-    pub proof: String,
+    pub(crate) proof: String,
 }
 
 /// What came of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// The target was there, the attacker did not get it, and the log says so.
     Denied,
     /// The attacker got something of the victim's.
@@ -43,7 +43,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    pub const fn word(self) -> &'static str {
+    pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Denied => "denied",
             Self::Leak => "LEAK",
@@ -78,7 +78,7 @@ struct Stage<'w> {
 }
 
 /// Plays the attacker against the victim, over HTTP and before the worker.
-pub async fn play(
+pub(crate) async fn play(
     world: &World,
     stranger: &World,
     attacker: &Corpus,

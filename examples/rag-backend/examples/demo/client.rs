@@ -9,7 +9,7 @@ use crate::Failure;
 
 /// A logged-in user.
 #[derive(Clone)]
-pub struct Client {
+pub(crate) struct Client {
     http: reqwest::Client,
     base: String,
     token: SecretString,
@@ -17,19 +17,19 @@ pub struct Client {
 
 /// An answer: its status and its body, byte for byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reply {
-    pub status: u16,
-    pub body: String,
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) body: String,
 }
 
 impl Reply {
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_default()
     }
 }
 
 impl Client {
-    pub async fn login(base: &str, user: &str, password: &SecretString) -> Result<Self, Failure> {
+    pub(crate) async fn login(base: &str, user: &str, password: &SecretString) -> Result<Self, Failure> {
         let http = rag_backend::client()?;
         let body = json!({ "user": user, "password": password.expose_secret() });
         let reply: Value = http.post(format!("{base}/login")).json(&body).send().await?.json().await?;
@@ -38,44 +38,42 @@ impl Client {
     }
 
     /// The same program with another token.
-    pub fn with_token(&self, token: &str) -> Self {
+    pub(crate) fn with_token(&self, token: &str) -> Self {
         Self { token: SecretString::from(token), ..self.clone() }
     }
 
-    pub fn token(&self) -> &SecretString {
+    pub(crate) fn token(&self) -> &SecretString {
         &self.token
     }
 
-    pub async fn get(&self, path: &str) -> Result<Reply, Failure> {
+    pub(crate) async fn get(&self, path: &str) -> Result<Reply, Failure> {
         self.send(self.request(Method::GET, path)).await
     }
 
-    pub async fn delete(&self, path: &str) -> Result<Reply, Failure> {
+    pub(crate) async fn delete(&self, path: &str) -> Result<Reply, Failure> {
         self.send(self.request(Method::DELETE, path)).await
     }
 
-    pub async fn post(&self, path: &str, body: &Value) -> Result<Reply, Failure> {
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Result<Reply, Failure> {
         self.send(self.request(Method::POST, path).header(CONTENT_TYPE, "application/json").body(body.to_string()))
             .await
     }
 
     /// Posts a text as it is, as a model would write a tool's arguments.
-    pub async fn post_text(&self, path: &str, body: &str) -> Result<Reply, Failure> {
+    pub(crate) async fn post_text(&self, path: &str, body: &str) -> Result<Reply, Failure> {
         self.send(self.request(Method::POST, path).body(body.to_owned())).await
     }
 
     /// Gets with one more header.
-    pub async fn get_with(&self, path: &str, header: &'static str, value: &str) -> Result<Reply, Failure> {
+    pub(crate) async fn get_with(&self, path: &str, header: &'static str, value: &str) -> Result<Reply, Failure> {
         self.send(self.request(Method::GET, path).header(header, value)).await
     }
 
     /// Adds a document and waits until its job is done.
-    pub async fn ingest(&self, id: &str, title: &str, text: &str) -> Result<String, Failure> {
+    pub(crate) async fn ingest(&self, id: &str, title: &str, text: &str) -> Result<String, Failure> {
         let reply = self.post("/documents", &json!({ "id": id, "title": title, "text": text })).await?;
-        let job = reply.json()["job"]
-            .as_str()
-            .ok_or_else(|| format!("the document was refused: {}", reply.status))?
-            .to_owned();
+        let job =
+            reply.json()["job"].as_str().ok_or_else(|| format!("{id}: refused with {}", reply.status))?.to_owned();
         for _ in 0..600 {
             match self.get(&format!("/jobs/{job}")).await?.json()["state"].as_str() {
                 Some("done") => return Ok(job),
@@ -86,7 +84,7 @@ impl Client {
         Err("the job did not come to an end".into())
     }
 
-    pub async fn ask(&self, question: &str) -> Result<Reply, Failure> {
+    pub(crate) async fn ask(&self, question: &str) -> Result<Reply, Failure> {
         self.post("/ask", &json!({ "question": question })).await
     }
 

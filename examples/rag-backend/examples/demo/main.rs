@@ -10,6 +10,7 @@ mod report;
 mod server;
 mod world;
 
+use std::future::Future;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -27,16 +28,19 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 async fn main() -> ExitCode {
     let args = Args::parse();
     let json = args.json;
-    // Ctrl-C drops the run, and with it everything that was started: servers, databases, folders.
-    let outcome = tokio::select! {
-        outcome = run(args) => outcome,
-        () = interrupted() => {
-            eprintln!("\ndemo: interrupted; everything it started is gone");
-            return ExitCode::from(130);
-        }
+    // Ctrl-C drops the run, and with it everything that was started; what is left on a server that runs anyway is
+    // dropped by `stop`.
+    let Some(started) = unless_interrupted(Server::start()).await else { return interrupted() };
+    let server = match started {
+        Ok(server) => server,
+        Err(failure) => return failed(&failure),
     };
+    let outcome = unless_interrupted(run(args, &server)).await;
+    server.stop().await;
     match outcome {
-        Ok(report) => {
+        None => interrupted(),
+        Some(Err(failure)) => failed(&failure),
+        Some(Ok(report)) => {
             if json {
                 println!("{}", report.to_json());
                 eprintln!("{}", report.last_line());
@@ -46,23 +50,18 @@ async fn main() -> ExitCode {
             }
             if report.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
-        Err(failure) => {
-            eprintln!("demo: {failure}");
-            ExitCode::FAILURE
-        }
     }
 }
 
-async fn run(args: Args) -> Result<Report, Failure> {
+async fn run(args: Args, server: &Server) -> Result<Report, Failure> {
     let corpora = Corpus::of(&args)?;
     let say = |text: String| {
         if !args.json {
             eprintln!("{text}");
         }
     };
-    let server = Server::start().await?;
     say(format!("postgres: {server}"));
-    let together = World::start(&server, "demo", &corpora).await?;
+    let together = World::start(server, "demo", &corpora).await?;
     say(format!("service:  {}", together.base()));
     let ingested = quality::ingest(&together, &corpora, args.json).await?;
     say(format!("ingested: {ingested} documents of {} tenants, as jobs", corpora.len()));
@@ -75,7 +74,7 @@ async fn run(args: Args) -> Result<Report, Failure> {
             corpus.tenant
         ));
         let beside = quality::ask_all(&together, corpus).await?;
-        let alone = World::start(&server, "alone", std::slice::from_ref(corpus)).await?;
+        let alone = World::start(server, "alone", std::slice::from_ref(corpus)).await?;
         quality::ingest(&alone, std::slice::from_ref(corpus), true).await?;
         let by_itself = quality::ask_all(&alone, corpus).await?;
         alone.stop().await?;
@@ -83,7 +82,7 @@ async fn run(args: Args) -> Result<Report, Failure> {
     }
 
     say("attacking: each tenant with the other's names, words, files, tickets and tokens".to_owned());
-    let stranger = World::start(&server, "demo", &corpora).await?;
+    let stranger = World::start(server, "demo", &corpora).await?;
     for (attacker, victim) in [(0, 1), (1, 0)] {
         let attempts: Vec<Attempt> = attacks::play(&together, &stranger, &corpora[attacker], &corpora[victim]).await?;
         report.attempts(attempts);
@@ -96,13 +95,23 @@ async fn run(args: Args) -> Result<Report, Failure> {
         together.serve_until_interrupted(&corpora).await;
     }
     together.stop().await?;
-    server.stop().await;
     Ok(report)
 }
 
-async fn interrupted() {
-    // Without a handler there is nothing to wait for.
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
+/// The output, or `None` after Ctrl-C, which drops the future.
+async fn unless_interrupted<T>(work: impl Future<Output = T>) -> Option<T> {
+    tokio::select! {
+        output = work => Some(output),
+        Ok(()) = tokio::signal::ctrl_c() => None,
     }
+}
+
+fn interrupted() -> ExitCode {
+    eprintln!("\ndemo: interrupted; everything it started is gone");
+    ExitCode::from(130)
+}
+
+fn failed(failure: &Failure) -> ExitCode {
+    eprintln!("demo: {failure}");
+    ExitCode::FAILURE
 }

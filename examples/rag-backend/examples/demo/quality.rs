@@ -8,28 +8,28 @@ use crate::args::Corpus;
 use crate::world::World;
 
 /// What came of one tenant's questions.
-pub struct Quality {
-    pub tenant: String,
-    pub questions: usize,
+pub(crate) struct Quality {
+    pub(crate) tenant: String,
+    pub(crate) questions: usize,
     /// How often the labelled document was among the five cited ones, beside the neighbour and alone.
-    pub hits: (usize, usize),
+    pub(crate) hits: (usize, usize),
     /// How often the labelled passage was cited, beside the neighbour and alone.
-    pub passages: (usize, usize),
+    pub(crate) passages: (usize, usize),
     /// Citations that are no passage of the tenant's own files.
-    pub foreign: usize,
+    pub(crate) foreign: usize,
     /// Questions whose citations differ from the run alone.
-    pub different: usize,
+    pub(crate) different: usize,
 }
 
 impl Quality {
     /// Nothing foreign, and nothing lost by having a neighbour.
-    pub const fn passed(&self) -> bool {
+    pub(crate) const fn passed(&self) -> bool {
         self.foreign == 0 && self.different == 0 && self.questions > 0
     }
 }
 
 /// Ingests every document of every corpus through the service, as its users would. Returns how many.
-pub async fn ingest(world: &World, corpora: &[Corpus], quiet: bool) -> Result<usize, Failure> {
+pub(crate) async fn ingest(world: &World, corpora: &[Corpus], quiet: bool) -> Result<usize, Failure> {
     let total: usize = corpora.iter().map(|corpus| corpus.documents.len()).sum();
     let progress = if quiet { ProgressBar::hidden() } else { ProgressBar::new(total as u64) };
     progress.set_style(ProgressStyle::with_template("ingesting {bar:40} {pos}/{len} {msg}")?);
@@ -46,7 +46,7 @@ pub async fn ingest(world: &World, corpora: &[Corpus], quiet: bool) -> Result<us
 }
 
 /// Asks every labelled question and returns what was cited, in order.
-pub async fn ask_all(world: &World, corpus: &Corpus) -> Result<Vec<Vec<Citation>>, Failure> {
+pub(crate) async fn ask_all(world: &World, corpus: &Corpus) -> Result<Vec<Vec<Citation>>, Failure> {
     let client = world.login(&corpus.tenant).await?;
     let mut cited = Vec::new();
     for question in &corpus.questions {
@@ -61,7 +61,7 @@ pub async fn ask_all(world: &World, corpus: &Corpus) -> Result<Vec<Vec<Citation>
 }
 
 /// Counts hits and holds every citation against the tenant's own files, word for word.
-pub fn compare(corpus: &Corpus, beside: &[Vec<Citation>], alone: &[Vec<Citation>]) -> Quality {
+pub(crate) fn compare(corpus: &Corpus, beside: &[Vec<Citation>], alone: &[Vec<Citation>]) -> Quality {
     let hit = |(question, cited): (&crate::args::Question, &Vec<Citation>)| {
         cited.iter().any(|c| c.document == question.document)
     };

@@ -9,7 +9,7 @@ use crate::attacks::{Attempt, Outcome};
 use crate::quality::Quality;
 
 /// The whole outcome.
-pub struct Report {
+pub(crate) struct Report {
     tenants: usize,
     documents: usize,
     quality: Vec<Quality>,
@@ -18,31 +18,31 @@ pub struct Report {
 }
 
 impl Report {
-    pub const fn new(tenants: usize, documents: usize) -> Self {
+    pub(crate) const fn new(tenants: usize, documents: usize) -> Self {
         Self { tenants, documents, quality: Vec::new(), attempts: Vec::new(), audit: None }
     }
 
-    pub fn quality(&mut self, quality: Quality) {
+    pub(crate) fn quality(&mut self, quality: Quality) {
         self.quality.push(quality);
     }
 
-    pub fn attempts(&mut self, attempts: Vec<Attempt>) {
+    pub(crate) fn attempts(&mut self, attempts: Vec<Attempt>) {
         self.attempts.extend(attempts);
     }
 
-    pub fn audit(&mut self, report: VerifyReport) {
+    pub(crate) fn audit(&mut self, report: VerifyReport) {
         self.audit = Some(report);
     }
 
     /// No leak, no attempt without proof, nothing lost by having a neighbour, and a log that verifies.
-    pub fn passed(&self) -> bool {
+    pub(crate) fn passed(&self) -> bool {
         !self.attempts.is_empty()
             && self.attempts.iter().all(|a| a.outcome == Outcome::Denied)
             && self.quality.iter().all(Quality::passed)
             && self.audit.as_ref().is_some_and(VerifyReport::is_clean)
     }
 
-    pub fn last_line(&self) -> String {
+    pub(crate) fn last_line(&self) -> String {
         let count = |outcome| self.attempts.iter().filter(|a| a.outcome == outcome).count();
         let mut line = format!(
             "demo: {} tenants, {} documents, {} attempts denied, {} leaks",
@@ -61,7 +61,7 @@ impl Report {
         line
     }
 
-    pub fn to_json(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         let quality = |q: &Quality| {
             json!({
                 "tenant": q.tenant, "questions": q.questions,

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::Failure;
 
 /// Where databases are made.
-pub enum Server {
+pub(crate) enum Server {
     /// Started for the demo and gone with it.
     Throwaway(ThrowawayPostgres),
     /// A server that runs anyway; the demo's own databases and roles are dropped at the end.
@@ -22,14 +22,14 @@ pub enum Server {
 }
 
 /// A database with an owner role and an application role that may do nothing but what the owner grants.
-pub struct Tables {
-    pub owner: PgConnectOptions,
-    pub app: PgConnectOptions,
-    pub app_role: String,
+pub(crate) struct Tables {
+    pub(crate) owner: PgConnectOptions,
+    pub(crate) app: PgConnectOptions,
+    pub(crate) app_role: String,
 }
 
 impl Server {
-    pub async fn start() -> Result<Self, Failure> {
+    pub(crate) async fn start() -> Result<Self, Failure> {
         let Ok(url) = std::env::var("DATABASE_URL") else {
             return Ok(Self::Throwaway(ThrowawayPostgres::start().await?));
         };
@@ -54,7 +54,7 @@ impl Server {
     }
 
     /// A new empty database.
-    pub async fn tables(&self) -> Result<Tables, Failure> {
+    pub(crate) async fn tables(&self) -> Result<Tables, Failure> {
         match self {
             Self::Throwaway(server) => {
                 let database: TestDatabase = server.fresh_database().await;
@@ -76,7 +76,7 @@ impl Server {
     }
 
     /// Drops what was made on an existing server. A throwaway one goes by itself.
-    pub async fn stop(self) {
+    pub(crate) async fn stop(self) {
         let Self::Existing { made, suffix, .. } = &self else { return };
         let made = std::mem::take(&mut *made.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
         for name in made {
@@ -106,7 +106,7 @@ impl fmt::Display for Server {
 }
 
 /// What the application role may do. The migrations don't know its name.
-pub async fn grant(tables: &Tables, declaration: &Declaration) -> Result<(), Failure> {
+pub(crate) async fn grant(tables: &Tables, declaration: &Declaration) -> Result<(), Failure> {
     let mut owner = PgConnection::connect_with(&tables.owner).await.map_err(|_| "can't connect as the owner")?;
     let done = sqlx::raw_sql(AssertSqlSafe(grant_sql(declaration, &tables.app_role))).execute(&mut owner).await;
     owner.close().await.map_err(|_| "the owner's connection broke")?;

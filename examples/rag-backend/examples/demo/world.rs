@@ -27,7 +27,7 @@ use crate::client::Client;
 use crate::server::Server;
 
 /// A running service.
-pub struct World {
+pub(crate) struct World {
     service: Service,
     base: String,
     folder: TempDir,
@@ -39,7 +39,7 @@ pub struct World {
 
 impl World {
     /// Starts a service for these tenants: migrations by the owner, everything else as the application role.
-    pub async fn start(server: &Server, realm: &str, corpora: &[Corpus]) -> Result<Self, Failure> {
+    pub(crate) async fn start(server: &Server, realm: &str, corpora: &[Corpus]) -> Result<Self, Failure> {
         let folder = tempfile::Builder::new().prefix("tenancy-demo-").tempdir()?;
         let at = |name: &str| folder.path().join(name);
         let mut logins = Logins::new();
@@ -93,46 +93,46 @@ impl World {
         Ok(Self { service, base, folder, directory, passwords, serving, worker })
     }
 
-    pub fn base(&self) -> &str {
+    pub(crate) fn base(&self) -> &str {
         &self.base
     }
 
-    pub fn service(&self) -> &Service {
+    pub(crate) fn service(&self) -> &Service {
         &self.service
     }
 
     /// A client logged in as the tenant's user.
-    pub async fn login(&self, tenant: &str) -> Result<Client, Failure> {
+    pub(crate) async fn login(&self, tenant: &str) -> Result<Client, Failure> {
         let user = format!("user@{tenant}");
         let password = self.passwords.get(&user).ok_or("no such user")?;
         Client::login(&self.base, &user, password).await
     }
 
     /// The folder that holds the tenants' files, as an attacker with the best guess would know it.
-    pub fn files(&self) -> PathBuf {
+    pub(crate) fn files(&self) -> PathBuf {
         self.folder.path().join("files")
     }
 
     /// The life of a tenant.
-    pub fn life(&self, tenant: &str) -> Option<Life> {
+    pub(crate) fn life(&self, tenant: &str) -> Option<Life> {
         self.directory.life_of(&TenantId::parse(tenant).ok()?)
     }
 
     /// Every audit record so far.
-    pub async fn records(&self) -> Result<Vec<AuditRecord>, Failure> {
+    pub(crate) async fn records(&self) -> Result<Vec<AuditRecord>, Failure> {
         self.service.realm().flush().await?;
         let text = std::fs::read_to_string(self.folder.path().join("audit.jsonl"))?;
         Ok(text.lines().map(AuditRecord::parse).collect::<Result<_, _>>()?)
     }
 
     /// Verifies the whole log.
-    pub async fn verify_audit(&self) -> Result<VerifyReport, Failure> {
+    pub(crate) async fn verify_audit(&self) -> Result<VerifyReport, Failure> {
         self.service.realm().flush().await?;
         Ok(verify_log(self.folder.path().join("audit.jsonl"))?)
     }
 
     /// Leaves the service running until Ctrl-C.
-    pub async fn serve_until_interrupted(&self, corpora: &[Corpus]) {
+    pub(crate) async fn serve_until_interrupted(&self, corpora: &[Corpus]) {
         let Corpus { tenant, questions, .. } = &corpora[0];
         println!("\nThe service listens on {}. Log in and ask:\n", self.base);
         for (user, password) in &self.passwords {
@@ -158,7 +158,7 @@ impl World {
     }
 
     /// Stops the service and removes what it kept.
-    pub async fn stop(self) -> Result<(), Failure> {
+    pub(crate) async fn stop(self) -> Result<(), Failure> {
         self.serving.abort();
         self.worker.abort();
         self.service.realm().close().await?;

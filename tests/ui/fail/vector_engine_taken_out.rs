@@ -1,0 +1,11 @@
+//! A raw engine is not taken out of a scoped handle.
+
+use tenancy_vector::TenantVectors;
+
+fn raw(vectors: &TenantVectors) {
+    let _engine = &vectors.engine;
+}
+
+fn main() {
+    let _ = raw;
+}
