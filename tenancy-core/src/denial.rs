@@ -130,9 +130,11 @@ impl Denial {
             | Self::TenantSuspended
             | Self::TenantErased
             | Self::NotAMember
-            | Self::ForeignRealm
             | Self::DeadlinePassed => Face::Unauthenticated,
-            Self::NotVisible | Self::WrongLife | Self::OutOfReach | Self::Seal(_) => Face::NotFound,
+            // Whose an object is, of this realm or another, is for the operator alone.
+            Self::NotVisible | Self::ForeignRealm | Self::WrongLife | Self::OutOfReach | Self::Seal(_) => {
+                Face::NotFound
+            }
             Self::PermissionMissing | Self::Ticket(_) | Self::Grant(_) => Face::Forbidden,
             Self::ScopeArgument => Face::Invalid,
             Self::DirectoryUnavailable
@@ -355,9 +357,16 @@ mod tests {
             Denial::TenantUnknown,
             Denial::TenantSuspended,
             Denial::TenantErased,
-            Denial::ForeignRealm,
         ] {
             assert_eq!(denial.face(), Face::Unauthenticated, "{denial:?}");
+        }
+    }
+
+    #[test]
+    fn whose_an_object_is_can_not_be_told_from_outside() {
+        for denial in [Denial::WrongLife, Denial::ForeignRealm, SealFault::Refused.into(), SealFault::Malformed.into()]
+        {
+            assert_eq!(denial.face(), Denial::NotVisible.face(), "{denial:?}");
         }
     }
 }

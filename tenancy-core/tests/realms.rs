@@ -76,7 +76,11 @@ async fn what_one_life_made_another_refuses() {
     assert_eq!(acme.scope(1).open(&globex).unwrap_err(), Denial::WrongLife);
     assert_eq!(acme.scope(1).map(|n| n + 1).open(&acme), Ok(2));
 
+    assert_eq!(sealed.clone().into_bytes(), sealed.as_bytes());
+
     let derive = |ctx: &tenancy_core::TenantContext| ctx.derive::<CacheKey>(&place).unwrap();
+    assert_eq!(format!("{:?}", derive(&acme)), "Digest(..)");
+    assert_eq!(derive(&acme).to_hex().len(), 64, "never truncated");
     assert_eq!(derive(&acme), derive(&colleague), "one life, one name");
     assert_ne!(derive(&acme), derive(&globex));
     let records = tenants.audit().await;

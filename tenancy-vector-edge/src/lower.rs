@@ -123,3 +123,32 @@ fn engine_sparse(vector: SparseVector) -> EngineSparse {
     let (indices, values) = vector.into_parts();
     EngineSparse { indices, values }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_life_is_a_condition_of_its_own_in_everything_that_selects() {
+        let life = Life::random();
+        let owner = PayloadKey::parse("owner").unwrap();
+        let wide = Filter::Not(Box::new(Filter::AnyOf(owner, vec!["a".into(), 1.into(), true.into()])));
+        let ids = vec![PointId::NumId(1)];
+        for (filter, conditions) in [
+            (all_of(life).unwrap(), 1),
+            (scoped(life, Some(&wide)).unwrap(), 2),
+            (points_of(life, ids).unwrap(), 2),
+            (points_of(life, vec![]).unwrap(), 2),
+        ] {
+            let EngineFilter { should, min_should, must, must_not } = filter;
+            let must = must.unwrap();
+            assert_eq!((must.len(), &must[0]), (conditions, &of_life(life).unwrap()));
+            assert!(should.is_none() && min_should.is_none() && must_not.is_none(), "nothing beside it to merge with");
+        }
+    }
+
+    #[test]
+    fn no_list_of_nothing_reaches_the_engine() {
+        assert!(any_of(&PayloadKey::parse("owner").unwrap(), &[]).is_err());
+    }
+}

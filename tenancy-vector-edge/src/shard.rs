@@ -155,6 +155,7 @@ impl Shard {
     /// Writes and flushes. Called with `writing` held.
     fn write(&self, operation: PointOperations) -> Result<(), BackendError> {
         self.engine.update(UpdateOperation::PointOperation(operation)).map_err(BackendError::failed)?;
+        self.engine.flush();
         Ok(())
     }
 }

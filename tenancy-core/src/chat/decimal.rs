@@ -146,6 +146,7 @@ mod tests {
         assert_eq!(Decimal::from_f64(0.1 + 0.2), Decimal::parse("0.3"));
         assert_eq!(Decimal::from_f64(-0.0), Ok(Decimal::from_micros(0)));
         assert_eq!(Decimal::parse("-2.5").unwrap().to_string(), "-2.5");
+        assert_eq!(Decimal::parse("-0").unwrap().to_string(), "0");
     }
 
     #[test]

@@ -3,8 +3,13 @@
 //! Put the layer around the whole router, after every route is added, so that fallbacks and routes that somebody adds
 //! later are behind it:
 //!
-//! ```ignore
+//! ```
+//! # fn wrap<Router>(realm: tenancy_core::Realm, router: Router) {
+//! # use tenancy_core::web::AuthLayer;
+//! use tower_layer::Layer;
+//!
 //! let service = AuthLayer::new(realm).layer(router);
+//! # }
 //! ```
 //!
 //! `Router::layer` covers only the routes that are there when it is called. Wrapping the router as a service covers

@@ -72,11 +72,12 @@ const ATTACKS: &[(&str, &[&str], Expect)] = &[
     ),
     ("a prepared statement", &["prepare mine as select 1"], Expect::Cleaned),
     (
-        "the driver's own prepared statements",
-        &[
-            "deallocate all",
-            "do $$ begin for n in 1..9 loop begin execute format('prepare sqlx_s_%s as select 1 as id, ''stolen'' as body', n); exception when duplicate_prepared_statement then null; end; end loop; end $$",
-        ],
+        "the driver's own prepared statements, each swapped for another",
+        &["do $$ declare s record; begin
+                for s in select name from pg_prepared_statements loop
+                    execute format('deallocate %I', s.name);
+                    execute format('prepare %I as select 1 as id, ''stolen'' as body', s.name);
+                end loop; end $$"],
         Expect::Cleaned,
     ),
     ("the driver's prepared statements, gone", &["deallocate all"], Expect::Cleaned),
@@ -162,7 +163,11 @@ async fn next_is_clean(world: &World, database: &Database<Inspected>, globex: &T
     drop(tx);
     let nobody: i64 = sqlx::query_scalar("select count(*) from note").fetch_one(&database.untenanted()).await.unwrap();
     assert_eq!(nobody, 0, "{what}");
-    let free = scalar(&world.server.superuser_options(), "select pg_try_advisory_lock(42)::int::bigint").await;
+    let free = scalar(
+        &world.server.superuser_options(),
+        "select (pg_try_advisory_lock(42) and pg_advisory_unlock(42))::int::bigint",
+    )
+    .await;
     assert_eq!(free, 1, "{what}");
 }
 

@@ -219,17 +219,25 @@ async fn a_version_is_hidden_while_a_write_is_under_way_and_new_after_it() {
     assert_ne!(after, before);
 
     // Dropped half-way, a write leaves no transaction open for whoever gets the connection next.
+    let open = "select count(*) from pg_stat_activity where usename = 'control' and datname = current_database()
+                and state like 'idle in transaction%'";
     tenancy_testkit::drop_at_every_poll(
         || entered.begin_corpus_write(),
-        async |_polls, _write| {
+        async |polls, _write| {
+            let mut left = 1;
+            for _wait in 0..40 {
+                left = crate::common::scalar(&server.superuser_options(), open).await;
+                if left == 0 {
+                    break;
+                }
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            assert_eq!(left, 0, "dropped after poll {polls}");
             server.run("delete from tenancy_control.corpus_write").await;
             assert!(version(&acme).await.is_some());
         },
     )
     .await;
-    let open = "select count(*) from pg_stat_activity where usename = 'control' and datname = current_database()
-                and state like 'idle in transaction%'";
-    assert_eq!(crate::common::scalar(&server.superuser_options(), open).await, 0);
     let after = version(&acme).await.unwrap();
 
     let crashed = entered.begin_corpus_write().await.unwrap();

@@ -1,4 +1,5 @@
 //! Dropping the futures of a handle.
+#![expect(clippy::unwrap_used, reason = "a test that can't go on must stop")]
 
 use std::future::poll_fn;
 use std::pin::Pin;

@@ -2,8 +2,8 @@
 
 type Handle = tenancy_pg::TenantDb;
 
-async fn count(handle: &Handle) -> bool {
-    sqlx::query("select count(*) from documents").execute(handle).await.is_ok()
+fn count(handle: &Handle) {
+    let _running = sqlx::query("select count(*) from documents").execute(handle);
 }
 
 fn main() {

@@ -1,0 +1,20 @@
+//! A vector is not kept without its model.
+
+use tenancy_cache::EmbeddingParts;
+use tenancy_core::Visibility;
+use tenancy_core::chat::ModelIdentity;
+
+fn parts(
+    text: String,
+    model: ModelIdentity,
+    dimensions: u32,
+    instruction: Option<String>,
+    visibility: Visibility,
+) -> EmbeddingParts {
+    let _ = &model;
+    EmbeddingParts { text, dimensions, instruction, visibility }
+}
+
+fn main() {
+    let _ = parts;
+}

@@ -1,0 +1,23 @@
+//! A context is nothing that a model supplies.
+
+use tenancy_tools::{Effect, Tool, ToolError, ToolOutput, ToolScope};
+
+type Supplied = tenancy_core::TenantContext;
+
+struct Mine;
+
+impl Tool for Mine {
+    type Args = Supplied;
+    const NAME: &'static str = "mine";
+    const VERSION: &'static str = "1";
+    const DESCRIPTION: &'static str = "Answers";
+    const EFFECT: Effect = Effect::ReadOnly;
+
+    async fn call(&self, _: &ToolScope<'_>, _: Supplied) -> Result<ToolOutput, ToolError> {
+        Ok(ToolOutput::text("done"))
+    }
+}
+
+fn main() {
+    let _ = Mine;
+}

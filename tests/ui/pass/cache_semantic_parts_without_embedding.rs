@@ -1,0 +1,22 @@
+//! The twin of `fail/cache_semantic_parts_without_embedding.rs`: one line differs.
+
+use tenancy_cache::SemanticParts;
+use tenancy_core::Visibility;
+use tenancy_core::chat::{ChatRequest, ModelIdentity};
+
+fn parts(
+    chat: ChatRequest,
+    endpoint: String,
+    inputs: Vec<Vec<u8>>,
+    embedding: ModelIdentity,
+    dimensions: u32,
+    instruction: Option<String>,
+    visibility: Visibility,
+) -> SemanticParts {
+    let _ = &embedding;
+    SemanticParts { chat, endpoint, inputs, embedding, dimensions, instruction, visibility }
+}
+
+fn main() {
+    let _ = parts;
+}

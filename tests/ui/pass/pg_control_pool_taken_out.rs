@@ -1,0 +1,11 @@
+//! The twin of `fail/pg_control_pool_taken_out.rs`: one line differs.
+
+use tenancy_pg::ControlStore;
+
+fn raw(control: &ControlStore) {
+    let _control = control;
+}
+
+fn main() {
+    let _ = raw;
+}
