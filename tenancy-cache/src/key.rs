@@ -17,6 +17,7 @@ use crate::epoch::Epoch;
 use crate::error::{Bypass, CacheError};
 use crate::layer::Layer;
 use crate::parts::KeyParts;
+use crate::parts::sealed::ThisCrate;
 
 /// Derives the key of an entry, or the salt of an engine, from who asks, when, and everything that shapes the answer.
 /// There is no other way to a key: `lookup`, `put` and `invalidate` all come through here.
@@ -33,7 +34,7 @@ pub fn derive<P: KeyParts>(context: &TenantContext, moment: &Moment, parts: &P) 
         (false, _) => None,
     };
     fields.uuid(7, read.epoch.uuid()).opt_bytes(8, corpus.as_ref().map(|v| v.as_bytes().as_slice()));
-    Ok(P::key(context.derive::<P::Purpose>(&fields)?))
+    Ok(P::key(context.derive::<P::Purpose>(&fields)?, ThisCrate(())))
 }
 
 /// Names the question without the moment: the same before and after a write or a flush. It finds no entry.

@@ -25,12 +25,17 @@ pub trait KeyParts: sealed::Encode + Send + Sync {
 pub(crate) mod sealed {
     use super::{CacheError, DataPurpose, Digest, Fields};
 
-    /// How the parts become a key. Out of reach: nobody else turns a digest into one.
+    /// Shown by whoever turns a digest into a key. A bound on a sealed trait brings its functions into scope for
+    /// everybody, so what must stay in this crate asks for a value that only this crate can make.
+    #[derive(Debug)]
+    pub struct ThisCrate(pub(crate) ());
+
+    /// How the parts become a key. Nobody else turns a digest into one.
     pub trait Encode {
         type Purpose: DataPurpose;
         type Key;
         fn encode(&self, fields: &mut Fields) -> Result<(), CacheError>;
-        fn key(digest: Digest<Self::Purpose>) -> Self::Key;
+        fn key(digest: Digest<Self::Purpose>, by: ThisCrate) -> Self::Key;
     }
 }
 
@@ -81,7 +86,7 @@ impl sealed::Encode for ResponseParts {
         Ok(())
     }
 
-    fn key(digest: Digest<Self::Purpose>) -> CacheKey {
+    fn key(digest: Digest<Self::Purpose>, _: sealed::ThisCrate) -> CacheKey {
         CacheKey::new(Layer::Response, digest)
     }
 }
@@ -119,7 +124,7 @@ impl sealed::Encode for RetrievalParts {
         Ok(())
     }
 
-    fn key(digest: Digest<Self::Purpose>) -> CacheKey {
+    fn key(digest: Digest<Self::Purpose>, _: sealed::ThisCrate) -> CacheKey {
         CacheKey::new(Layer::Retrieval, digest)
     }
 }
@@ -154,7 +159,7 @@ impl sealed::Encode for EmbeddingParts {
         Ok(())
     }
 
-    fn key(digest: Digest<Self::Purpose>) -> CacheKey {
+    fn key(digest: Digest<Self::Purpose>, _: sealed::ThisCrate) -> CacheKey {
         CacheKey::new(Layer::Embedding, digest)
     }
 }
@@ -185,7 +190,7 @@ impl sealed::Encode for ToolParts {
         Ok(())
     }
 
-    fn key(digest: Digest<Self::Purpose>) -> CacheKey {
+    fn key(digest: Digest<Self::Purpose>, _: sealed::ThisCrate) -> CacheKey {
         CacheKey::new(Layer::Tool, digest)
     }
 }
@@ -232,7 +237,7 @@ impl sealed::Encode for SemanticParts {
         Ok(())
     }
 
-    fn key(digest: Digest<Self::Purpose>) -> CacheKey {
+    fn key(digest: Digest<Self::Purpose>, _: sealed::ThisCrate) -> CacheKey {
         CacheKey::new(Layer::Semantic, digest)
     }
 }
@@ -265,7 +270,7 @@ impl sealed::Encode for EngineParts {
         Ok(())
     }
 
-    fn key(digest: Digest<Self::Purpose>) -> EngineSalt {
+    fn key(digest: Digest<Self::Purpose>, _: sealed::ThisCrate) -> EngineSalt {
         EngineSalt::new(&digest)
     }
 }

@@ -75,6 +75,25 @@ async fn expired_within_the_leeway_is_still_good_and_its_context_is_short() {
 }
 
 #[tokio::test]
+async fn a_token_may_be_a_day_old_and_an_operators_an_hour() {
+    let tenants = TestTenants::new().await;
+    let mut claims = tenants.issuer().claims("u", Some("acme"), &[], SystemTime::now());
+    for (age, good) in [(2 * 3600, true), (23 * 3600, true), (25 * 3600, false)] {
+        claims["iat"] = json!(now() - age);
+        assert_eq!(authenticate(&tenants, &tenants.issuer().sign(&claims)).await.is_ok(), good, "{age} s");
+    }
+    let mut claims = tenants.operators().claims("operator-1", None, &[], SystemTime::now());
+    for (age, good) in [(1800, true), (2 * 3600, false)] {
+        claims["iat"] = json!(now() - age);
+        let credential = Credential::bearer(tenants.operators().sign(&claims));
+        let acme = tenancy_core::Reach::One(TenantId::parse("acme").unwrap());
+        let minute = Duration::from_secs(60);
+        let grant = tenants.realm().operators().open(&credential, "looking into it", "CASE-1", acme, minute).await;
+        assert_eq!(grant.is_ok(), good, "{age} s");
+    }
+}
+
+#[tokio::test]
 async fn a_token_must_be_signed_by_its_issuer() {
     let tenants = TestTenants::new().await;
     let token = tenants.token("acme");

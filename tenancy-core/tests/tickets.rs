@@ -173,3 +173,17 @@ async fn a_job_never_gets_more_than_its_enqueuer_had_even_if_the_role_grew() {
     let job = tenants.realm().worker().open(&ticket, b"p".to_vec()).await.unwrap();
     assert_eq!(job.context().authorize::<UseModel>().unwrap_err(), Denial::PermissionMissing);
 }
+
+#[tokio::test]
+async fn a_ticket_of_the_second_in_which_the_life_began_is_good_and_an_earlier_one_is_not() {
+    let tenants = TestTenants::builder().clock().build().await;
+    let acme = tenants.context("acme").await;
+    let ticket = acme.ticket::<Reindex>(b"p", MINUTE).unwrap();
+    let now = tenancy_core::Clock::now(tenants.clock());
+    let reborn = |born| tenancy_core::TenantRecord::new(acme.tenant().clone(), acme.life(), born);
+    tenants.faults().lie(reborn(now));
+    assert!(tenants.realm().worker().open(&ticket, b"p".to_vec()).await.is_ok());
+    tenants.faults().lie(reborn(now + Duration::from_secs(1)));
+    let denial = tenants.realm().worker().open(&ticket, b"p".to_vec()).await.unwrap_err();
+    assert_eq!(denial, CredentialFault::BeforeLife.into());
+}

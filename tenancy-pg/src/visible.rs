@@ -25,7 +25,7 @@ impl<T> OrNotVisible for Option<T> {
     type Row = T;
 
     fn or_not_visible(self, mine: &impl Scoped) -> Result<T, PgError> {
-        self.ok_or_else(|| mine.pass().refuse("pg.row", Denial::NotVisible).into())
+        self.ok_or_else(|| mine.pass(sealed::ThisCrate(())).refuse("pg.row", Denial::NotVisible).into())
     }
 }
 
@@ -38,18 +38,23 @@ impl Scoped for TenantTx<'_> {}
 mod sealed {
     use super::{Pass, TenantDb, TenantTx};
 
+    /// A bound on a sealed trait brings its functions into scope for everybody, so the one that gives the pass away asks
+    /// for a value that only this crate can make.
+    #[derive(Debug)]
+    pub struct ThisCrate(pub(super) ());
+
     pub trait HasPass {
-        fn pass(&self) -> &Pass;
+        fn pass(&self, by: ThisCrate) -> &Pass;
     }
 
     impl HasPass for TenantDb {
-        fn pass(&self) -> &Pass {
+        fn pass(&self, _: ThisCrate) -> &Pass {
             self.pass()
         }
     }
 
     impl HasPass for TenantTx<'_> {
-        fn pass(&self) -> &Pass {
+        fn pass(&self, _: ThisCrate) -> &Pass {
             self.pass()
         }
     }

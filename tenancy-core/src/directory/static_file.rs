@@ -186,6 +186,13 @@ mod tests {
     }
 
     #[test]
+    fn consent_to_training_is_given_and_never_assumed() {
+        let entry = |more| toml::from_str::<File>(&tenant("acme", 1, more)).unwrap().tenant.remove(0);
+        assert!(!entry("").into_record().unwrap().training_consent());
+        assert!(entry("training-consent = true").into_record().unwrap().training_consent());
+    }
+
+    #[test]
     fn an_erased_name_can_be_used_by_a_new_life() {
         let directory = StaticDirectory::from_toml(&tenant("acme", 1, "")).unwrap();
         let id = TenantId::parse("acme").unwrap();

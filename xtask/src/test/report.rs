@@ -33,7 +33,7 @@ impl<W: Write> Report<W> {
 
     pub(super) fn follow(&mut self, lines: impl BufRead) -> io::Result<()> {
         for line in lines.split(b'\n') {
-            self.line(&String::from_utf8_lossy(&line?))?;
+            self.line(&without_colours(&String::from_utf8_lossy(&line?)))?;
         }
         Ok(())
     }
@@ -117,11 +117,18 @@ impl Counts {
     }
 }
 
+/// Some test tools colour their output whoever reads it.
+fn without_colours(line: &str) -> String {
+    let mut parts = line.split("\u{1b}[");
+    let first = parts.next().unwrap_or_default().to_owned();
+    first + &parts.map(|part| part.split_once('m').map_or(part, |(_, text)| text)).collect::<String>()
+}
+
 /// Lines that say only that things go as they should.
 fn is_routine(text: &str) -> bool {
     let test_passed = text.starts_with("test ") && text.ends_with(" ... ok");
     let counts = text.starts_with("running ") && (text.ends_with(" tests") || text.ends_with(" test"));
-    let cargo = ["Compiling ", "Finished ", "Fresh ", "Blocking ", "all doctests ran in "];
+    let cargo = ["Compiling ", "Checking ", "Finished ", "Fresh ", "Blocking ", "all doctests ran in "];
     test_passed || counts || cargo.iter().any(|prefix| text.starts_with(prefix))
 }
 
@@ -136,6 +143,7 @@ mod tests {
 running 2 tests
 test encode::tests::pinned ... ok
 test id::tests::parse ... ok
+test \u{1b}[0m\u{1b}[1mfail/x.rs\u{1b}[0m ... \u{1b}[32mok
 
 test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
 

@@ -1,0 +1,14 @@
+//! A cache key is not made of a digest through the trait of the parts.
+
+use tenancy_cache::{CacheKey, KeyParts};
+use tenancy_core::purpose::{self, Digest};
+
+fn made<P: KeyParts<Key = CacheKey, Purpose = purpose::CacheKey>>(
+    digest: Digest<purpose::CacheKey>,
+    other: CacheKey,
+) -> CacheKey {
+    let _ = (digest, &other);
+    P::key(digest)
+}
+
+fn main() {}

@@ -1,0 +1,14 @@
+//! The twin of `fail/cache_key_by_the_parts.rs`: one line differs.
+
+use tenancy_cache::{CacheKey, KeyParts};
+use tenancy_core::purpose::{self, Digest};
+
+fn made<P: KeyParts<Key = CacheKey, Purpose = purpose::CacheKey>>(
+    digest: Digest<purpose::CacheKey>,
+    other: CacheKey,
+) -> CacheKey {
+    let _ = (digest, &other);
+    other
+}
+
+fn main() {}
