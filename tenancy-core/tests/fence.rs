@@ -83,12 +83,14 @@ async fn a_late_answer_does_not_undo_a_newer_one() {
 async fn deadlines_are_absolute_and_indifferent_to_the_wall_clock() {
     let tenants = TestTenants::builder().clock().build_with(|r| r.max_request(Duration::from_secs(3))).await;
     let acme = tenants.context("acme").await;
+    let pass = Gate::new(tenants.realm(), STORE).scoped(&acme).unwrap();
     let wall = tenancy_core::Clock::now(tenants.clock());
     tenants.clock().step_wall(wall - Duration::from_secs(90));
     tenants.clock().advance(Duration::from_millis(2900));
     assert_eq!(acme.ensure(), Ok(()));
     tenants.clock().advance(Duration::from_millis(100));
     assert_eq!(acme.ensure(), Err(Denial::DeadlinePassed));
+    assert_eq!(pass.enter("read").await.unwrap_err(), Denial::DeadlinePassed);
     tenants.clock().step_wall(wall - Duration::from_secs(3600));
     assert_eq!(acme.ensure(), Err(Denial::DeadlinePassed));
 }

@@ -9,7 +9,8 @@ use crate::shell;
 
 pub(super) struct Tree {
     root: PathBuf,
-    files: Vec<PathBuf>,
+    /// As they were when the run began, so that work can go on in the clone meanwhile.
+    files: Vec<(PathBuf, Vec<u8>)>,
 }
 
 impl Tree {
@@ -18,21 +19,21 @@ impl Tree {
         let mut git = Command::new("git");
         git.current_dir(shell::root()).args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
         let listed = String::from_utf8_lossy(&shell::output(&mut git)?.stdout).into_owned();
-        let files = listed.split('\0').filter(|name| !name.is_empty()).map(PathBuf::from);
-        let files = files.filter(|file| shell::root().join(file).is_file()).collect();
+        let names = listed.split('\0').filter(|name| !name.is_empty()).map(PathBuf::from);
+        // A file that was deleted and not yet committed is still listed.
+        let files =
+            names.filter_map(|name| fs::read(shell::root().join(&name)).ok().map(|bytes| (name, bytes))).collect();
         let tree = Self { root: shell::root().join("target/laws/tree"), files };
         tree.remove_strangers(&tree.root)?;
         tree.restore()?;
         Ok(tree)
     }
 
-    /// Makes every file what it is in the clone. A file that is already keeps its time, so that cargo builds nothing
-    /// again for it.
+    /// Makes every file whole again. One that is keeps its time, so that cargo builds nothing again for it.
     pub(super) fn restore(&self) -> Result<(), Failure> {
-        for file in &self.files {
-            let (from, to) = (shell::root().join(file), self.root.join(file));
-            let wanted = fs::read(&from).map_err(Failure::at(from.display()))?;
-            if fs::read(&to).is_ok_and(|there| there == wanted) {
+        for (name, wanted) in &self.files {
+            let to = self.root.join(name);
+            if fs::read(&to).is_ok_and(|there| there == *wanted) {
                 continue;
             }
             let folder = to.parent().unwrap_or(&self.root);
@@ -68,7 +69,8 @@ impl Tree {
             let path = entry.path();
             if path.is_dir() {
                 self.remove_strangers(&path)?;
-            } else if !path.strip_prefix(&self.root).is_ok_and(|file| self.files.iter().any(|known| known == file)) {
+            } else if !path.strip_prefix(&self.root).is_ok_and(|file| self.files.iter().any(|(known, _)| known == file))
+            {
                 fs::remove_file(&path).map_err(Failure::at(path.display()))?;
             }
         }

@@ -1,129 +1,18 @@
-//! Each tenant against the other. Every attempt has a positive control: the victim's own access to the very thing works,
-//! so that a refusal is a refusal and not an absence.
-
-use std::time::Duration;
+//! The attempts, one after another: over HTTP, and before the worker.
 
 use rag_backend::{Document, Queued, Service, enqueue, perform};
 use secrecy::ExposeSecret;
 use serde_json::json;
 use tenancy_stack::Credential;
-use tenancy_stack::core::AuditRecord;
 use uuid::Uuid;
 
+use super::stage::{Expect, Stage, vault};
 use crate::Failure;
-use crate::args::Corpus;
 use crate::client::{Client, Reply};
 use crate::world::World;
 
-/// One attempt and what came of it.
-pub(crate) struct Attempt {
-    pub(crate) attacker: String,
-    pub(crate) victim: String,
-    pub(crate) what: &'static str,
-    pub(crate) outcome: Outcome,
-    /// What the attacker saw: a status, or a word.
-    pub(crate) seen: String,
-    /// The rule on record.
-    pub(crate) rule: Option<String>,
-    /// The record: its place in its chain and the start of its hash.
-    pub(crate) record: Option<String>,
-    /// What shows that the target was there.
-    pub(crate) proof: String,
-}
-
-/// What came of an attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    /// The target was there, the attacker did not get it, and the log says so.
-    Denied,
-    /// The attacker got something of the victim's.
-    Leak,
-    /// The target was not shown to be there, or the log does not say what happened.
-    Unproven,
-}
-
-impl Outcome {
-    pub(crate) const fn word(self) -> &'static str {
-        match self {
-            Self::Denied => "denied",
-            Self::Leak => "LEAK",
-            Self::Unproven => "UNPROVEN",
-        }
-    }
-}
-
-/// What should become of an attempt.
-#[derive(Clone, Copy)]
-enum Expect {
-    /// A refusal with this status, and this rule on record.
-    Refused(u16, &'static str),
-    /// The attacker gets its own things instead, from this store.
-    OwnThings(&'static str),
-}
-
-/// Both sides, and what the victim has that the attacker wants.
-struct Stage<'w> {
-    world: &'w World,
-    attacker: Client,
-    victim: Client,
-    attacker_name: String,
-    victim_name: String,
-    /// A word that only the victim's document and file hold.
-    secret: String,
-    /// The victim's document that holds it.
-    document: String,
-    /// The job that ingested it.
-    job: String,
-    attempts: Vec<Attempt>,
-}
-
-/// Plays the attacker against the victim, over HTTP and before the worker.
-pub(crate) async fn play(
-    world: &World,
-    stranger: &World,
-    attacker: &Corpus,
-    victim: &Corpus,
-) -> Result<Vec<Attempt>, Failure> {
-    let mut stage = Stage::set(world, &attacker.tenant, &victim.tenant).await?;
-    stage.direct_ids().await?;
-    stage.near_duplicate().await?;
-    stage.cache_replay().await?;
-    stage.tool_arguments().await?;
-    stage.file_paths().await?;
-    stage.forged_tenant().await?;
-    stage.foreign_token(stranger).await?;
-    stage.job_tickets().await?;
-    Ok(stage.attempts)
-}
-
-impl<'w> Stage<'w> {
-    async fn set(world: &'w World, attacker: &str, victim: &str) -> Result<Self, Failure> {
-        let secret = format!("{}", Uuid::new_v4().simple());
-        let document = format!("private-{}", &secret[..8]);
-        let (a, v) = (world.login(attacker).await?, world.login(victim).await?);
-        let job = v.ingest(&document, "The vault", &vault(&secret)).await?;
-        // The attacker has a document of the same name's kind and nearly the same words, with a word of its own.
-        let own = Uuid::new_v4().simple().to_string();
-        a.ingest(&format!("private-{}", &own[..8]), "The vault", &vault(&own)).await?;
-        let written =
-            v.post_text("/tools/write_file", &json!({ "path": "plan.txt", "text": secret }).to_string()).await?;
-        if written.status != 200 {
-            return Err("the victim's file could not be planted".into());
-        }
-        Ok(Self {
-            world,
-            attacker: a,
-            victim: v,
-            attacker_name: attacker.to_owned(),
-            victim_name: victim.to_owned(),
-            secret,
-            document,
-            job,
-            attempts: Vec::new(),
-        })
-    }
-
-    async fn direct_ids(&mut self) -> Result<(), Failure> {
+impl Stage<'_> {
+    pub(super) async fn direct_ids(&mut self) -> Result<(), Failure> {
         let path = format!("/documents/{}", self.document);
         let unknown = self.attacker.get("/documents/private-00000000").await?;
         let proof = self.victim.get(&path).await?;
@@ -163,7 +52,7 @@ impl<'w> Stage<'w> {
         self.judge("overwrite a document by its id", mark, &proof, &seen, Expect::OwnThings("postgres")).await
     }
 
-    async fn near_duplicate(&mut self) -> Result<(), Failure> {
+    pub(super) async fn near_duplicate(&mut self) -> Result<(), Failure> {
         let question = vault(&self.secret);
         let proof = self.victim.ask(&question).await?;
         let mark = self.mark().await?;
@@ -177,7 +66,7 @@ impl<'w> Stage<'w> {
         self.judge("let the model search for it", mark, &proof, &seen, Expect::OwnThings("vectors")).await
     }
 
-    async fn cache_replay(&mut self) -> Result<(), Failure> {
+    pub(super) async fn cache_replay(&mut self) -> Result<(), Failure> {
         let question = format!("What is the code word of the vault, round {}?", Uuid::new_v4());
         self.victim.ask(&question).await?;
         let proof = self.victim.ask(&question).await?;
@@ -191,7 +80,7 @@ impl<'w> Stage<'w> {
         self.judge("replay a question whose answer is cached", mark, &proof, &seen, Expect::OwnThings("cache")).await
     }
 
-    async fn tool_arguments(&mut self) -> Result<(), Failure> {
+    pub(super) async fn tool_arguments(&mut self) -> Result<(), Failure> {
         let plain = json!({ "path": "plan.txt" }).to_string();
         let proof = self.victim.post_text("/tools/read_file", &plain).await?;
         let victim = self.victim_name.clone();
@@ -206,7 +95,7 @@ impl<'w> Stage<'w> {
         Ok(())
     }
 
-    async fn file_paths(&mut self) -> Result<(), Failure> {
+    pub(super) async fn file_paths(&mut self) -> Result<(), Failure> {
         let plain = json!({ "path": "plan.txt" }).to_string();
         let proof = self.victim.post_text("/tools/read_file", &plain).await?;
         let Some(folder) = self.victims_folder() else {
@@ -230,7 +119,7 @@ impl<'w> Stage<'w> {
         Ok(())
     }
 
-    async fn forged_tenant(&mut self) -> Result<(), Failure> {
+    pub(super) async fn forged_tenant(&mut self) -> Result<(), Failure> {
         let victim = self.victim_name.clone();
         let mut proof = self.victim.get("/documents").await?;
         proof.body = self.if_listed(&proof);
@@ -249,7 +138,7 @@ impl<'w> Stage<'w> {
         self.judge("name the tenant in the body", mark, &proof, &seen, Expect::OwnThings("cache")).await
     }
 
-    async fn foreign_token(&mut self, stranger: &World) -> Result<(), Failure> {
+    pub(super) async fn foreign_token(&mut self, stranger: &World) -> Result<(), Failure> {
         let path = format!("/documents/{}", self.document);
         let proof = self.victim.get(&path).await?;
         let token = stranger.login(&self.victim_name).await?.token().clone();
@@ -276,7 +165,7 @@ impl<'w> Stage<'w> {
         .await
     }
 
-    async fn job_tickets(&mut self) -> Result<(), Failure> {
+    pub(super) async fn job_tickets(&mut self) -> Result<(), Failure> {
         let service = self.world.service();
         let stolen = overheard(service, &self.victim, "stolen", &vault(&self.secret)).await?;
         let other = overheard(service, &self.attacker, "mine", "Words of the attacker.").await?;
@@ -326,87 +215,11 @@ impl<'w> Stage<'w> {
     }
 
     /// Puts a job before the worker, then looks at what the attacker has of it. Status 0 stands for "no job was done".
-    async fn before_the_worker(&self, queued: Queued, id: &str) -> Result<Reply, Failure> {
+    pub(super) async fn before_the_worker(&self, queued: Queued, id: &str) -> Result<Reply, Failure> {
         match perform(self.world.service(), queued).await {
             Err(_) => Ok(Reply { status: 0, body: self.attacker.get(id).await?.body }),
             Ok(()) => Ok(Reply { status: 200, body: self.secret.clone() }),
         }
-    }
-
-    /// Decides an attempt: was the target there, did the attacker get it, and does the log say so?
-    async fn judge(
-        &mut self,
-        what: &'static str,
-        mark: usize,
-        proof: &Reply,
-        seen: &Reply,
-        expect: Expect,
-    ) -> Result<(), Failure> {
-        let there = proof.status == 200 && proof.body.contains(&self.secret);
-        let leaked = seen.body.contains(&self.secret);
-        let record = self.find_record(mark, expect).await?;
-        let as_expected = match expect {
-            Expect::Refused(status, _) => seen.status == status,
-            Expect::OwnThings(_) => seen.status == 200,
-        };
-        let outcome = match (leaked, there && as_expected && record.is_some()) {
-            (true, _) => Outcome::Leak,
-            (false, true) => Outcome::Denied,
-            (false, false) => Outcome::Unproven,
-        };
-        let shown = |r: &AuditRecord| format!("{} #{} {}", r.outcome().as_str(), r.sequence(), &r.hash()[..12]);
-        let rule = match expect {
-            Expect::Refused(..) => record.as_ref().and_then(|r| r.rule().map(str::to_owned)),
-            Expect::OwnThings(store) => record.as_ref().map(|_| format!("own {store} only")),
-        };
-        self.attempts.push(Attempt {
-            attacker: self.attacker_name.clone(),
-            victim: self.victim_name.clone(),
-            what,
-            outcome,
-            seen: if leaked { "the victim's secret".to_owned() } else { format!("status {}", seen.status) },
-            rule,
-            record: record.as_ref().map(shown),
-            proof: if there { "the victim's own access works".to_owned() } else { format!("status {}", proof.status) },
-        });
-        Ok(())
-    }
-
-    async fn mark(&self) -> Result<usize, Failure> {
-        Ok(self.world.records().await?.len())
-    }
-
-    /// The record of the attempt, newer than the mark. Equal denials within a second are written as a count when the
-    /// second is over, so it may take that long.
-    async fn find_record(&self, mark: usize, expect: Expect) -> Result<Option<AuditRecord>, Failure> {
-        let attacker = self.world.life(&self.attacker_name);
-        let fits = |r: &AuditRecord| match expect {
-            Expect::Refused(_, rule) => r.rule() == Some(rule),
-            Expect::OwnThings(store) => r.rule().is_none() && r.store() == Some(store) && r.life() == attacker,
-        };
-        for _ in 0..40 {
-            let records = self.world.records().await?;
-            if let Some(record) = records.into_iter().skip(mark).rev().find(|r| fits(r)) {
-                return Ok(Some(record));
-            }
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-        Ok(None)
-    }
-
-    /// The folder of the victim, found by what is in it.
-    fn victims_folder(&self) -> Option<std::path::PathBuf> {
-        let folders = std::fs::read_dir(self.world.files()).ok()?;
-        folders
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .find(|folder| std::fs::read_to_string(folder.join("plan.txt")).is_ok_and(|text| text == self.secret))
-    }
-
-    /// The secret, if a listing names the victim's document with the victim's title.
-    fn if_listed(&self, listing: &Reply) -> String {
-        let documents = listing.json()["documents"].as_array().cloned().unwrap_or_default();
-        let named = documents.iter().any(|d| d["id"] == json!(self.document) && d["title"] == json!("The vault"));
-        if named { self.secret.clone() } else { String::new() }
     }
 }
 
@@ -418,10 +231,6 @@ async fn overheard(service: &Service, user: &Client, id: &str, text: &str) -> Re
     let (queue, mut jobs) = tokio::sync::mpsc::channel(1);
     enqueue(&queue, &mine, Document::new(id, text)).await?;
     jobs.recv().await.ok_or_else(|| "the queue is closed".into())
-}
-
-fn vault(secret: &str) -> String {
-    format!("The code word of the vault is {secret}. It changes with the seasons and is told to nobody by telephone.")
 }
 
 /// The text with a letter in its middle changed.
