@@ -95,7 +95,10 @@ impl BreakerPermit {
     /// The call went well: the breaker closes.
     pub fn success(self) {
         let mut states = self.shared.states.lock().unwrap_or_else(PoisonError::into_inner);
-        states.remove(&self.key);
+        // A call that began before the breaker opened says nothing about the target now.
+        if self.trial || matches!(states.get(&self.key), Some(State::Closed { .. })) {
+            states.remove(&self.key);
+        }
     }
 
     /// The call failed.
@@ -103,10 +106,13 @@ impl BreakerPermit {
         let Shared { settings, states } = &*self.shared;
         let mut states = states.lock().unwrap_or_else(PoisonError::into_inner);
         let failures = match states.get(&self.key) {
+            None => 1,
             Some(State::Closed { failures }) => failures + 1,
-            _ => 1,
+            Some(State::Open { .. } | State::HalfOpen { .. }) if self.trial => settings.failures,
+            // It is open already; a late failure of an earlier call neither closes it nor keeps it open longer.
+            Some(State::Open { .. } | State::HalfOpen { .. }) => return,
         };
-        let next = if self.trial || failures >= settings.failures {
+        let next = if failures >= settings.failures {
             State::Open { until: monotonic(&self.pass) + settings.open_for }
         } else {
             State::Closed { failures }

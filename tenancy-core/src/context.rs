@@ -137,7 +137,15 @@ impl TenantContext {
         self.inner.realm.fence.check_now(&self.inner.fence)
     }
 
-    /// As [`ensure`](Self::ensure), asking the directory where the last answer is getting old.
+    /// As [`ensure`](Self::ensure), asking the directory where the last answer is getting old: after a wait of seconds, a
+    /// model's answer say, when no store was entered meanwhile. Dropped, the question is forgotten.
+    ///
+    /// # Errors
+    /// As [`ensure`](Self::ensure); recorded.
+    pub async fn refresh(&self) -> Result<(), Denial> {
+        self.ensure_fresh().await.map_err(|denial| self.deny("refresh", denial))
+    }
+
     pub(crate) async fn ensure_fresh(&self) -> Result<(), Denial> {
         self.inner.realm.ensure_open()?;
         if self.remaining().is_zero() {
@@ -178,17 +186,17 @@ impl TenantContext {
     /// Derives a name of data for one purpose: 32 bytes that no other tenant, life or realm has for the same fields.
     ///
     /// # Errors
-    /// As [`ensure`](Self::ensure), and [`Denial::KeyDestroyed`].
+    /// As [`ensure`](Self::ensure), and [`Denial::KeyDestroyed`]; recorded.
     pub fn derive<P: DataPurpose>(&self, fields: &Fields) -> Result<Digest<P>, Denial> {
-        self.ensure()?;
-        let key = self.inner.keys.name(P::INDEX)?;
+        let key = self.ensure().and_then(|()| self.inner.keys.name(P::INDEX));
+        let key = key.map_err(|denial| self.deny("derive", denial))?;
         Ok(Digest::new(*blake3::keyed_hash(key, fields.as_bytes()).as_bytes()))
     }
 
     /// Seals bytes under the tenant's key: they open for the same life, purpose, schema and place only.
     ///
     /// # Errors
-    /// As [`ensure`](Self::ensure), and [`Denial::KeyDestroyed`].
+    /// As [`ensure`](Self::ensure), and [`Denial::KeyDestroyed`]; recorded.
     pub fn seal<P: SealPurpose>(
         &self,
         schema: u16,
@@ -196,8 +204,10 @@ impl TenantContext {
         expires: Option<SystemTime>,
         plain: &[u8],
     ) -> Result<Sealed<P>, Denial> {
-        self.ensure()?;
-        self.seal_of(P::INDEX, schema, place)?.close(expires, plain).map(Sealed::new)
+        self.ensure()
+            .and_then(|()| self.seal_of(P::INDEX, schema, place)?.close(expires, plain))
+            .map(Sealed::new)
+            .map_err(|denial| self.deny("seal", denial))
     }
 
     /// Opens sealed bytes.
@@ -239,10 +249,15 @@ impl TenantContext {
     /// The tenant's own audit records, oldest first. Read on a thread that may block; dropped, nothing is left behind.
     ///
     /// # Errors
-    /// [`Denial::ForeignRealm`] or [`Denial::WrongLife`] for somebody else's proof, recorded;
+    /// [`Denial::ForeignRealm`], [`Denial::WrongLife`] or [`Denial::PermissionMissing`] for somebody else's proof, and
+    /// [`Denial::DeadlinePassed`] for one that has lapsed, recorded;
     /// [`Denial::AuditUnavailable`] when the log can't be read.
     pub async fn audit(&self, proof: &Authorized<ReadAudit>) -> Result<Vec<AuditRecord>, Denial> {
         self.compare("audit.read", proof.context().realm_tag(), proof.context().life())?;
+        // A colleague's proof is no proof, nor is one whose own deadline has passed.
+        let same = proof.context().subject() == self.subject() && proof.context().issuer() == self.issuer();
+        let held = if same { proof.check() } else { Err(Denial::PermissionMissing) };
+        held.map_err(|denial| self.deny("audit.read", denial))?;
         let (auditor, life) = (self.inner.realm.auditor.clone(), self.life());
         let listing = tokio::task::spawn_blocking(move || auditor.list(life)).await;
         listing.unwrap_or(Err(Denial::AuditUnavailable))

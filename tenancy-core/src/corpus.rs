@@ -225,9 +225,12 @@ impl CorpusVersions for MemoryCorpusVersions {
 }
 
 /// Versions in a directory, one file a scope, replaced atomically under a lock that all processes of a machine honour.
-#[derive(Debug)]
+///
+/// The files are read and written on threads that may block. A scope has a lock of its own, so that a process that was
+/// stopped while it held one keeps no other tenant waiting, and a version is read without it.
+#[derive(Clone, Debug)]
 pub struct FileCorpusVersions {
-    root: PathBuf,
+    root: Arc<PathBuf>,
 }
 
 impl FileCorpusVersions {
@@ -238,45 +241,73 @@ impl FileCorpusVersions {
     pub fn open(root: impl Into<PathBuf>) -> Result<Self, CorpusError> {
         let root = root.into();
         crate::keys::make_private_directory(&root).map_err(CorpusError::new)?;
-        Ok(Self { root })
+        Ok(Self { root: Arc::new(root) })
     }
 
-    /// Reads, changes and replaces the state of a scope. Blocks for the time of a flush when something changed.
-    fn with<T>(&self, scope: CorpusScope<'_>, act: impl FnOnce(&mut State, u64) -> (T, bool)) -> io::Result<T> {
-        let lock = fs::File::create(self.root.join("lock"))?;
-        lock.lock()?;
-        let file = self.root.join(scope.name());
-        let (mut state, new) = match fs::read(&file) {
-            Ok(bytes) => (serde_json::from_slice(&bytes)?, false),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => (State::fresh(), true),
-            Err(e) => return Err(e),
-        };
-        let now = unix_seconds(SystemTime::now());
-        let expired = state.expire(now);
-        let (result, changed) = act(&mut state, now);
-        if new || expired || changed {
-            let mut draft = tempfile::NamedTempFile::new_in(&self.root)?;
-            draft.write_all(&serde_json::to_vec(&state)?)?;
-            draft.as_file().sync_all()?;
-            draft.persist(&file)?;
-            fs::File::open(&self.root)?.sync_all()?;
+    async fn blocking<T: Send + 'static>(
+        &self,
+        scope: CorpusScope<'_>,
+        act: impl FnOnce(StateFile) -> io::Result<T> + Send + 'static,
+    ) -> Result<T, CorpusError> {
+        let file = StateFile { root: Arc::clone(&self.root), name: scope.name() };
+        let done = tokio::task::spawn_blocking(move || act(file)).await;
+        done.map_err(CorpusError::new)?.map_err(CorpusError::new)
+    }
+}
+
+/// The file of one scope.
+struct StateFile {
+    root: Arc<PathBuf>,
+    name: String,
+}
+
+impl StateFile {
+    fn read(&self) -> io::Result<Option<State>> {
+        match fs::read(self.root.join(&self.name)) {
+            Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(e),
         }
+    }
+
+    /// Reads, changes and replaces the state.
+    fn change<T>(&self, act: impl FnOnce(&mut State, u64) -> T) -> io::Result<T> {
+        let lock = fs::File::create(self.root.join(format!("{}.lock", self.name)))?;
+        lock.lock()?;
+        let mut state = self.read()?.unwrap_or_else(State::fresh);
+        let now = unix_seconds(SystemTime::now());
+        state.expire(now);
+        let result = act(&mut state, now);
+        let mut draft = tempfile::NamedTempFile::new_in(&*self.root)?;
+        draft.write_all(&serde_json::to_vec(&state)?)?;
+        draft.as_file().sync_all()?;
+        draft.persist(self.root.join(&self.name))?;
+        fs::File::open(&*self.root)?.sync_all()?;
         Ok(result)
+    }
+
+    fn current(&self) -> io::Result<Option<CorpusVersion>> {
+        if let Some(mut state) = self.read()?
+            && !state.expire(unix_seconds(SystemTime::now()))
+        {
+            return Ok(state.current());
+        }
+        self.change(|state, _| state.current())
     }
 }
 
 #[async_trait]
 impl CorpusVersions for FileCorpusVersions {
     async fn current(&self, scope: CorpusScope<'_>) -> Result<Option<CorpusVersion>, CorpusError> {
-        self.with(scope, |state, _| (state.current(), false)).map_err(CorpusError::new)
+        self.blocking(scope, |file| file.current()).await
     }
 
     async fn begin(&self, scope: CorpusScope<'_>, write: WriteId) -> Result<(), CorpusError> {
-        self.with(scope, |state, now| (state.begin(write, now), true)).map_err(CorpusError::new)
+        self.blocking(scope, move |file| file.change(|state, now| state.begin(write, now))).await
     }
 
     async fn settle(&self, scope: CorpusScope<'_>, write: WriteId) -> Result<CorpusVersion, CorpusError> {
-        self.with(scope, |state, _| (state.settle(write), true)).map_err(CorpusError::new)
+        self.blocking(scope, move |file| file.change(|state, _| state.settle(write))).await
     }
 }
 

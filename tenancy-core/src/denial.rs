@@ -124,6 +124,8 @@ impl Denial {
     #[must_use]
     pub const fn face(&self) -> Face {
         match self {
+            // The token may be good; it is the issuer that can't be reached.
+            Self::Credential(CredentialFault::KeysUnavailable) => Face::Unavailable,
             Self::CredentialMissing
             | Self::Credential(_)
             | Self::TenantUnknown

@@ -19,6 +19,7 @@ use crate::fence;
 use crate::gate::Gate;
 use crate::grant::CrossTenantGrant;
 use crate::id::{Life, StoreName};
+use crate::metrics::Metric;
 use crate::realm::{Realm, RealmTag};
 use crate::redacted::{BoxError, Redacted};
 
@@ -122,11 +123,12 @@ impl Realm {
     /// Lets one store erase a life that the directory says is erased, and look.
     ///
     /// # Cross-tenant access
-    /// Destroys a tenant's data. Needs a grant that reaches the life; the record is durable before anything is deleted.
+    /// Destroys a tenant's data. Needs a grant that reaches the life; that it is about to happen is on record before
+    /// anything is deleted, and what came of it afterwards.
     ///
     /// # Errors
-    /// [`Denial::NotVisible`] when the directory does not say that the life is erased: fence first. As
-    /// [`CrossTenantGrant::exercise`] otherwise. Dropped: call it again.
+    /// [`Denial::NotVisible`] when the directory does not say that the life is erased, or does not know it: fence first,
+    /// recorded. As [`CrossTenantGrant::exercise`] otherwise. Dropped: call it again.
     pub async fn erase_store(
         &self,
         grant: &CrossTenantGrant,
@@ -134,11 +136,25 @@ impl Realm {
         eraser: &dyn Eraser,
     ) -> Result<StoreVerdict, Denial> {
         let shared = self.shared();
-        grant.exercise(&Gate::new(self, eraser.store()), Some(life), "erase").await?;
+        grant.exercise(&Gate::new(self, eraser.store()), Some(life), "erase.begin").await?;
         let lookup = Lookup::life(life);
-        let record = fence::find(&*shared.directory, shared.settings.patience, lookup).await?;
-        if record.is_some_and(|record| record.standing() != Standing::Erased) {
-            return Err(Denial::NotVisible);
+        let found = fence::find(&*shared.directory, shared.settings.patience, lookup).await;
+        // A directory restored from an old backup may not know the life, or still serve it: neither may be destroyed.
+        let erased = found.and_then(|record| match record.map(|record| record.standing()) {
+            Some(Standing::Erased) => Ok(()),
+            _ => Err(Denial::NotVisible),
+        });
+        let event = |outcome, denial: Option<Denial>| AuditEvent {
+            life: Some(life),
+            store: Some(eraser.store()),
+            actor: Some(grant.operator().clone()),
+            rule: denial.map(|d| d.rule()),
+            ..AuditEvent::new("erase", outcome, shared.clock.now())
+        };
+        if let Err(denial) = erased {
+            shared.recorder.count(Metric::Denied { rule: denial.rule() });
+            shared.auditor.record(Lane::Operators, event(Outcome::Denied, Some(denial)));
+            return Err(denial);
         }
         let scope = ErasureScope { realm: shared.tag, life, borrowed: std::marker::PhantomData };
         let verdict = match eraser.erase(scope).await {
@@ -146,13 +162,7 @@ impl Realm {
             Err(_) => StoreVerdict::Failed,
         };
         let outcome = if verdict == StoreVerdict::Failed { Outcome::Failed } else { Outcome::Done };
-        let event = AuditEvent {
-            life: Some(life),
-            store: Some(eraser.store()),
-            actor: Some(grant.operator().clone()),
-            ..AuditEvent::new("erase", outcome, shared.clock.now())
-        };
-        shared.auditor.durable(Lane::Operators, event).await?;
+        shared.auditor.durable(Lane::Operators, event(outcome, None)).await?;
         Ok(verdict)
     }
 
@@ -165,6 +175,13 @@ impl Realm {
     /// As [`erase_store`](Self::erase_store), and [`Denial::KeyUnavailable`].
     pub async fn destroy_keys(&self, grant: &CrossTenantGrant, life: Life) -> Result<StoreVerdict, Denial> {
         self.erase_store(grant, life, &KeyEraser { realm: self }).await
+    }
+
+    /// How long to wait after an erasure was entered in the directory until no context of the life can start anything:
+    /// the fence's age.
+    #[must_use]
+    pub fn fence_horizon(&self) -> Duration {
+        self.shared().settings.fence_age
     }
 }
 
@@ -188,15 +205,6 @@ impl Eraser for KeyEraser<'_> {
             Err(_) => Ok(StoreVerdict::Unverifiable { why: "the key store did not answer".to_owned() }),
             Ok(_) => Ok(StoreVerdict::Failed),
         }
-    }
-}
-
-/// The longest a life can still be acted for after the directory says it is erased: the fence's age.
-impl Realm {
-    /// How long to wait after an erasure was entered in the directory until no context of the life can start anything.
-    #[must_use]
-    pub fn fence_horizon(&self) -> Duration {
-        self.shared().settings.fence_age
     }
 }
 

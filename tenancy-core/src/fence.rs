@@ -125,7 +125,7 @@ impl Fence {
         let answer = *slot.answer.lock().unwrap_or_else(PoisonError::into_inner);
         let age = self.clock.monotonic().saturating_sub(answer.asked.monotonic);
         // On some systems the monotonic clock stands still while the host sleeps; the wall clock tells.
-        let slept = self.clock.now().duration_since(answer.asked.wall).is_ok_and(|wall| wall > age + self.max_age);
+        let slept = self.clock.now().duration_since(answer.asked.wall).is_ok_and(|wall| wall >= self.max_age);
         if age >= self.max_age || slept {
             Freshness::Lapsed
         } else if answer.hints != slot.hints.load(Ordering::Acquire) || age >= self.max_age / 2 {

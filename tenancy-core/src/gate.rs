@@ -4,11 +4,12 @@
 //! handle begins with [`Pass::enter`] and works with the [`Entered`] that comes back. The scope tokens that back ends
 //! are called with are built from an `Entered`, so a method that forgot to enter has nothing to call its back end with.
 
+use std::future::Future;
 use std::sync::Arc;
 
 use crate::audit::{Lane, Outcome, Slot};
 use crate::context::TenantContext;
-use crate::corpus::{CorpusScope, CorpusVersion, WriteId};
+use crate::corpus::{CorpusError, CorpusScope, CorpusVersion, WriteId};
 use crate::denial::Denial;
 use crate::id::{Life, Region, StoreName};
 use crate::realm::{Realm, RealmShared, RealmTag};
@@ -47,6 +48,14 @@ impl Gate {
     #[must_use]
     pub fn refuse(&self, action: &'static str, denial: Denial) -> Denial {
         self.realm.deny_anonymous(action, Some(self.store), denial)
+    }
+
+    /// Whether the realm still serves anybody: for work that no tenant asked for.
+    ///
+    /// # Errors
+    /// [`Denial::RealmClosed`].
+    pub fn ensure_open(&self) -> Result<(), Denial> {
+        self.realm.ensure_open()
     }
 
     pub(crate) fn realm_tag(&self) -> RealmTag {
@@ -213,7 +222,7 @@ impl<'a> Entered<'a> {
     /// [`Denial::DirectoryUnavailable`] when the versions can't be read: bypass the cache then too.
     pub async fn corpus_version(&self) -> Result<Option<CorpusVersion>, Denial> {
         let realm = &self.context().inner().realm;
-        realm.versions.current(CorpusScope::new(realm.tag, self.context().life())).await.map_err(|e| e.into_denial())
+        in_time(realm, realm.versions.current(CorpusScope::new(realm.tag, self.context().life()))).await
     }
 
     /// Announces a write to the tenant's documents. From here until [`CorpusWrite::settle`] caches are bypassed, so
@@ -226,7 +235,7 @@ impl<'a> Entered<'a> {
         let realm = &context.inner().realm;
         let write = WriteId::random();
         let scope = CorpusScope::new(realm.tag, context.life());
-        realm.versions.begin(scope, write).await.map_err(|e| e.into_denial())?;
+        in_time(realm, realm.versions.begin(scope, write)).await?;
         Ok(CorpusWrite { context, write })
     }
 
@@ -266,6 +275,12 @@ impl CorpusWrite {
     pub async fn settle(self) -> Result<(), Denial> {
         let realm = &self.context.inner().realm;
         let scope = CorpusScope::new(realm.tag, self.context.life());
-        realm.versions.settle(scope, self.write).await.map(drop).map_err(|e| e.into_denial())
+        in_time(realm, realm.versions.settle(scope, self.write)).await.map(drop)
     }
+}
+
+/// What the versions answer within the realm's patience.
+async fn in_time<T>(realm: &RealmShared, answer: impl Future<Output = Result<T, CorpusError>>) -> Result<T, Denial> {
+    let answer = tokio::time::timeout(realm.settings.patience, answer).await;
+    answer.map_err(|_| Denial::DirectoryUnavailable)?.map_err(CorpusError::into_denial)
 }

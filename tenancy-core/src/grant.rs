@@ -11,6 +11,7 @@ use crate::directory::Lookup;
 use crate::fence;
 use crate::gate::Gate;
 use crate::id::{Life, RequestId, SubjectId, TenantId};
+use crate::metrics::Metric;
 use crate::realm::RealmShared;
 
 /// The operators' door of a realm. See [`Realm::operators`](crate::Realm::operators).
@@ -155,12 +156,14 @@ impl CrossTenantGrant {
             Err(Denial::ForeignRealm)
         } else if self.remaining().is_zero() {
             Err(GrantFault::Expired.into())
-        } else if self.reach != ResolvedReach::Every && life != self.life() {
+        } else if life != self.life() {
+            // A grant for every tenant is for reports over them: it opens no single one.
             Err(GrantFault::OutOfReach.into())
         } else {
             Ok(())
         };
         if let Err(denial) = allowed {
+            self.realm.recorder.count(Metric::Denied { rule: denial.rule() });
             let event = AuditEvent { rule: Some(denial.rule()), ..self.event(action, life, Outcome::Denied) };
             self.realm.auditor.record(Lane::Operators, event);
             return Err(denial);
@@ -180,7 +183,7 @@ impl CrossTenantGrant {
         let now: SystemTime = self.realm.clock.now();
         AuditEvent {
             life,
-            everyone: self.reach == ResolvedReach::Every,
+            everyone: self.reach == ResolvedReach::Every && life.is_none(),
             actor: Some(self.operator.clone()),
             request: Some(self.request),
             reason: Some(self.reason.clone()),

@@ -298,6 +298,9 @@ async fn b2_api_keys() {
     tenants.directory().put_api_key(expired.record().clone());
     assert_eq!(present(expired.secret().expose_secret()).await.unwrap_err(), CredentialFault::ApiKeyExpired.into());
 
+    // A role that nobody mapped may be mapped later, to more than its maker has.
+    let later = tenants.realm().issue_api_key(&manage, subject.clone(), &["reader", "unmapped"], None);
+    assert_eq!(later.unwrap_err(), Denial::PermissionMissing);
     // A reader can't make keys, and nobody can make a key that may do more than they may.
     let reader = tenants.context_of("acme", "reader-1", &["reader"]).await;
     assert_eq!(reader.authorize::<ManageKeys>().unwrap_err(), Denial::PermissionMissing);
@@ -332,4 +335,44 @@ fn swap(claims: &mut Value, from: &str, to: &str) {
 
 fn now() -> i64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs() as i64
+}
+
+#[tokio::test]
+async fn checks_that_never_end_do_not_lock_everybody_out() {
+    let tenants = TestTenants::builder()
+        .build_with(|r| {
+            let audit = tenancy_core::AuditSettings::default().capacity(4);
+            r.patience(Duration::from_secs(30)).audit_settings(audit)
+        })
+        .await;
+    let (stuck, good) = (tenants.token("globex"), tenants.token("acme"));
+    tenants.faults().set(Fault::Hang);
+    let held: Vec<_> = (0..20)
+        .map(|_| {
+            let (realm, stuck) = (tenants.realm().clone(), stuck.clone());
+            tokio::spawn(async move { realm.authenticate(&Credential::bearer(stuck)).await })
+        })
+        .collect();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    tenants.faults().set(Fault::None);
+    tenants.realm().authenticate(&Credential::bearer(good)).await.expect("room for those who are quick");
+    held.iter().for_each(tokio::task::JoinHandle::abort);
+    for check in held {
+        assert!(check.await.is_err());
+    }
+    tokio::time::sleep(Duration::from_millis(1300)).await;
+    let records = tenants.audit().await;
+    let cancelled = records.iter().filter(|r| r.outcome() == tenancy_core::Outcome::Cancelled);
+    assert_eq!(cancelled.map(|r| r.count()).sum::<u64>(), 20, "none of them is lost in count");
+}
+
+#[tokio::test]
+async fn a_denial_after_verification_is_in_the_tenants_own_chain_with_its_subject() {
+    let tenants = TestTenants::new().await;
+    let token = tenants.token("acme");
+    tenants.suspend("acme");
+    assert!(authenticate(&tenants, &token).await.is_err());
+    let records = tenants.audit().await;
+    let denied = records.iter().find(|r| r.rule() == Some("tenant.suspended")).unwrap();
+    assert_eq!((denied.subject(), denied.life()), (Some("user@acme"), Some(tenants.life("acme"))));
 }

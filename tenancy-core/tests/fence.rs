@@ -119,3 +119,58 @@ async fn a_closed_realm_serves_nobody() {
     let again = tenants.realm().authenticate(&tenancy_core::Credential::bearer(token)).await;
     assert_eq!(again.unwrap_err(), Denial::RealmClosed);
 }
+
+#[tokio::test]
+async fn a_context_that_waited_for_a_model_is_refreshed() {
+    let tenants = TestTenants::builder().clock().build().await;
+    let acme = tenants.context("acme").await;
+    tenants.clock().advance(Duration::from_secs(30));
+    assert_eq!(acme.ensure(), Err(Denial::FenceStale), "nothing was heard meanwhile");
+    acme.refresh().await.unwrap();
+    assert_eq!(acme.ensure(), Ok(()));
+    tenants.suspend("acme");
+    assert_eq!(acme.refresh().await, Err(Denial::TenantSuspended));
+    assert!(tenants.denied_rules().await.contains(&"tenant.suspended".to_owned()));
+}
+
+/// A sink that takes the first records and panics then.
+struct Dying(std::sync::atomic::AtomicU32);
+
+impl tenancy_core::AuditSink for Dying {
+    fn append(&self, _: &tenancy_core::AuditBatch<'_>) -> Result<(), tenancy_core::AuditError> {
+        let calls = self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        assert!(calls < 1, "the disk is on fire");
+        Ok(())
+    }
+
+    fn list(&self, _: tenancy_core::Life) -> Result<Vec<tenancy_core::AuditRecord>, tenancy_core::AuditError> {
+        Ok(Vec::new())
+    }
+}
+
+#[tokio::test]
+async fn a_realm_whose_log_died_serves_nobody() {
+    let tenants = TestTenants::new().await;
+    let realm = tenancy_core::Realm::builder(tenancy_core::RealmName::parse("dying").unwrap())
+        .directory(tenants.directory().clone())
+        .issuers([tenants.issuer().for_tenants()])
+        .no_operators()
+        .keys(
+            tenancy_core::LocalKeyProvider::new(tenancy_core::RootKey::generate()),
+            tenancy_core::MemoryKeyStore::new(),
+        )
+        .audit(Dying(std::sync::atomic::AtomicU32::new(0)))
+        .build()
+        .await
+        .unwrap();
+    let token = || tenancy_core::Credential::bearer(tenants.token("acme"));
+    let acme = realm.authenticate(&token()).await.unwrap();
+    assert_eq!(acme.ensure(), Ok(()));
+    // The next record kills the sink; from then on even what is looked up in memory is refused.
+    assert_eq!(acme.authorize::<tenancy_core::permission::ReadAudit>().map(drop), Ok(()));
+    assert!(realm.authenticate(&tenancy_core::Credential::bearer("forged")).await.is_err());
+    assert!(realm.flush().await.is_err());
+    assert_eq!(acme.ensure(), Err(Denial::AuditUnavailable));
+    assert_eq!(acme.scope(1).open(&acme), Err(Denial::AuditUnavailable));
+    assert_eq!(realm.authenticate(&token()).await.unwrap_err(), Denial::AuditUnavailable);
+}

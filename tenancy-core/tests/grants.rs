@@ -74,6 +74,9 @@ async fn a_grant_reaches_one_tenant_and_its_uses_are_in_that_tenants_listing() {
 
     let every = open(&tenants, tenants.operator_token(), REASON, "CASE-2", Reach::Every, MINUTE).await.unwrap();
     every.exercise(&gate, None, "count").await.unwrap();
+    let single = every.exercise(&gate, Some(tenants.life("acme")), "count").await.unwrap_err();
+    assert_eq!(single.rule(), "grant.out_of_reach", "a grant for every tenant opens no single one");
+    assert!(listing("globex").await.iter().all(|r| r.life() != Some(tenants.life("acme"))));
     for tenant in ["acme", "globex"] {
         assert!(listing(tenant).await.iter().any(|r| r.action() == "count"), "{tenant} sees what reaches everybody");
     }
@@ -96,6 +99,29 @@ async fn keys_are_destroyed_for_an_erased_life_only_and_for_good() {
     // Even before the fence is asked again, a handle that holds the keys can't use them.
     assert_eq!(acme.derive::<tenancy_core::purpose::PointId>(&place).unwrap_err(), Denial::KeyDestroyed);
     assert_eq!(tenants.realm().destroy_keys(&grant, life).await.unwrap(), verdict, "again is fine");
+    // A directory that was restored from a backup and does not know the life any more gives no leave to destroy.
+    tenants.faults().set(tenancy_testkit::Fault::Lie);
+    assert_eq!(tenants.realm().destroy_keys(&grant, life).await.unwrap_err(), Denial::NotVisible);
+    assert!(tenants.audit().await.iter().any(|r| r.action() == "erase" && r.rule() == Some("scope.not_visible")));
+}
+
+#[tokio::test]
+async fn destroying_reaches_handles_of_every_age() {
+    let tenants = TestTenants::builder().clock().build().await;
+    let place = tenancy_core::Fields::new();
+    let old = tenants.context("acme").await;
+    let life = old.life();
+    let grant = open(&tenants, tenants.operator_token(), REASON, "CASE-1", one("acme"), Duration::from_secs(600))
+        .await
+        .unwrap();
+    // Keys are cached for a minute: the second context holds others than the first.
+    tenants.clock().advance(Duration::from_secs(61));
+    let new = tenants.context("acme").await;
+    tenants.erase("acme");
+    tenants.realm().destroy_keys(&grant, life).await.unwrap();
+    for ctx in [&old, &new] {
+        assert_eq!(ctx.derive::<tenancy_core::purpose::PointId>(&place).unwrap_err(), Denial::KeyDestroyed);
+    }
 }
 
 #[tokio::test]

@@ -102,4 +102,14 @@ async fn a_breaker_opens_for_one_tenant_and_one_target() {
     breakers.permit(&acme, "search").unwrap().success();
     assert!(breakers.permit(&acme, "search").is_ok());
     assert!(tenants.denied_rules().await.contains(&"breaker.open".to_owned()));
+
+    // Verdicts of calls that began before it opened come late, and change nothing.
+    let early: Vec<_> = (0..7).map(|_| breakers.permit(&globex, "late").unwrap()).collect();
+    let mut early = early.into_iter();
+    early.by_ref().take(5).for_each(tenancy_core::BreakerPermit::failure);
+    assert_eq!(breakers.permit(&globex, "late").unwrap_err(), Denial::BreakerOpen);
+    early.next().unwrap().failure();
+    assert_eq!(breakers.permit(&globex, "late").unwrap_err(), Denial::BreakerOpen, "a late failure");
+    early.next().unwrap().success();
+    assert_eq!(breakers.permit(&globex, "late").unwrap_err(), Denial::BreakerOpen, "a late success");
 }

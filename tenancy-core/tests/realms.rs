@@ -38,12 +38,14 @@ async fn what_one_realm_made_another_refuses() {
     let sealed = ours.seal::<CacheValue>(1, &place, None, b"x").unwrap();
     assert_eq!(theirs.open::<CacheValue>(1, &place, sealed.as_bytes()).unwrap_err(), Denial::ForeignRealm);
     let ticket = JobTicket::<Work>::from_wire(&ours.ticket::<Work>(b"p", Duration::from_secs(9)).unwrap().to_wire());
-    let opened = there.realm().worker().open(&ticket.unwrap(), b"p".to_vec()).await;
+    let opened = there.realm().worker().open(&ticket, b"p".to_vec()).await;
     assert_eq!(opened.unwrap_err().rule(), "ticket.foreign_realm");
 
     let proof = ours.authorize::<tenancy_core::permission::ReadAudit>().unwrap();
     assert!(ours.audit(&proof).await.is_ok());
     assert_eq!(theirs.audit(&proof).await.unwrap_err(), Denial::ForeignRealm);
+    let colleague = here.context_of("acme", "colleague", &["reader"]).await;
+    assert_eq!(colleague.audit(&proof).await.unwrap_err(), Denial::PermissionMissing, "a colleague's proof");
     let manage = theirs.authorize::<tenancy_core::permission::ManageKeys>().unwrap();
     let subject = tenancy_core::SubjectId::parse("bot").unwrap();
     assert_eq!(here.realm().issue_api_key(&manage, subject, &[], None).unwrap_err(), Denial::ForeignRealm);

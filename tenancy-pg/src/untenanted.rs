@@ -37,6 +37,7 @@ impl Untenanted {
     }
 
     async fn open(&self) -> Result<Lease, PgError> {
+        self.shared.gate.ensure_open()?;
         self.shared.ensure_inspected()?;
         let options = &self.shared.options;
         let opening = self.scope.opening(Access::ReadOnly, options.statement_patience());

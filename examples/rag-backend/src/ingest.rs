@@ -1,11 +1,13 @@
 //! Ingesting a document: enqueued as a ticket bound to its sealed payload, done by a worker that verifies both.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tenancy_stack::core::{Fields, purpose::JobPayload};
-use tenancy_stack::vector::{ExternalId, Point, SparseVector};
+use tenancy_stack::pg::OrNotVisible;
+use tenancy_stack::vector::{ExternalId, Point, SparseVector, TenantVectors};
 use tenancy_stack::{JobKind, JobTicket, TenantContext, TenantStores, TicketUse, Visibility, permission};
 use tokio::sync::mpsc;
 use uuid::Uuid;
@@ -14,7 +16,7 @@ use crate::ask::embed;
 use crate::embed::word_weights;
 use crate::error::ServiceError;
 use crate::passages::{Document, passages};
-use crate::service::Service;
+use crate::service::{Service, WeakService};
 
 /// The job of ingesting one document.
 #[derive(Debug)]
@@ -56,13 +58,11 @@ struct Payload {
 ///
 /// # Errors
 /// [`Denial::PermissionMissing`](tenancy_stack::Denial::PermissionMissing) without the permission to ingest,
-/// [`ServiceError::Invalid`] for an id or text out of bounds, or what a store says.
+/// [`ServiceError::Invalid`] for an id, title or text out of bounds, or what a store says.
 pub async fn enqueue(queue: &Queue, mine: &TenantStores, document: Document) -> Result<Uuid, ServiceError> {
     let context = mine.context();
     context.authorize::<permission::Ingest>()?;
-    if document.id.is_empty() || document.id.len() > 256 || document.text.len() > 1 << 20 {
-        return Err(ServiceError::Invalid("a document has an id of 1 to 256 bytes and at most 1 MiB of text"));
-    }
+    ensure_fits(&document)?;
     let job = Uuid::new_v4();
     let db = mine.database()?;
     sqlx::query("insert into ingest_jobs (tenant_id, id, document, state) values ($1, $2, $3, 'queued')")
@@ -79,10 +79,11 @@ pub async fn enqueue(queue: &Queue, mine: &TenantStores, document: Document) -> 
     Ok(job)
 }
 
-/// Takes jobs until the queue closes. A job that fails is logged by its denial's rule in the audit log and in its row;
+/// Takes jobs until the queue closes or the service is gone. A job that fails is logged by its denial's rule in the audit log and in its row;
 /// the worker goes on.
-pub(crate) async fn work(service: Service, mut jobs: mpsc::Receiver<Queued>) {
+pub(crate) async fn work(service: WeakService, mut jobs: mpsc::Receiver<Queued>) {
     while let Some(queued) = jobs.recv().await {
+        let Some(service) = service.upgrade() else { return };
         if let Err(error) = perform(&service, queued).await {
             // Safe to print: drivers' texts are withheld.
             eprintln!("ingest: {error}");
@@ -93,9 +94,11 @@ pub(crate) async fn work(service: Service, mut jobs: mpsc::Receiver<Queued>) {
 /// Verifies a job and does it.
 ///
 /// # Errors
-/// As [`tenancy_stack::core::Worker::open`], and what a store says.
+/// As [`tenancy_stack::core::Worker::open`],
+/// [`Denial::PermissionMissing`](tenancy_stack::Denial::PermissionMissing) when the enqueuer's roles do not carry the
+/// permission to ingest any more, and what a store says.
 pub async fn perform(service: &Service, queued: Queued) -> Result<(), ServiceError> {
-    let ticket = JobTicket::<Ingest>::from_wire(&queued.ticket)?;
+    let ticket = JobTicket::<Ingest>::from_wire(&queued.ticket);
     let job = service.realm().worker().open(&ticket, queued.payload).await?;
     let plain = job.context().open::<JobPayload>(1, &place(), job.payload())?;
     let Payload { job: id, id: document, title, text } =
@@ -111,10 +114,19 @@ pub async fn perform(service: &Service, queued: Queued) -> Result<(), ServiceErr
     outcome
 }
 
+/// Writes the document and its passages.
+///
+/// Whatever step is the last one, the row says at least as many passages as the index holds: what is left can be
+/// deleted.
 async fn store(service: &Service, mine: &TenantStores, document: Document) -> Result<(), ServiceError> {
+    // The role may have been revoked since the job was enqueued.
+    mine.context().authorize::<permission::Ingest>()?;
     let db = mine.database()?;
     let before: Option<String> =
         sqlx::query_scalar("select body from documents where id = $1").bind(&document.id).fetch_optional(&db).await?;
+    let points = points(service, mine, &document).await?;
+    let then = before.as_deref().map_or(0, |text| passages(text).len());
+    delete_points(mine, &document.id, points.len()..then).await?;
     sqlx::query(
         "insert into documents (tenant_id, id, title, body) values ($1, $2, $3, $4)
          on conflict (tenant_id, id) do update set title = excluded.title, body = excluded.body",
@@ -125,6 +137,13 @@ async fn store(service: &Service, mine: &TenantStores, document: Document) -> Re
     .bind(&document.text)
     .execute(&db)
     .await?;
+    if !points.is_empty() {
+        mine.vectors()?.upsert(points).await?;
+    }
+    Ok(())
+}
+
+async fn points(service: &Service, mine: &TenantStores, document: &Document) -> Result<Vec<Point>, ServiceError> {
     let mut points = Vec::new();
     for (number, passage) in passages(&document.text).into_iter().enumerate() {
         // The title is part of what a passage is about, and no part of what is quoted.
@@ -136,32 +155,53 @@ async fn store(service: &Service, mine: &TenantStores, document: Document) -> Re
         payload.insert("passage".to_owned(), Value::from(passage));
         points.push(Point::new(point_id(&document.id, number)?, dense, SparseVector::new(words, weights)?, payload)?);
     }
-    let vectors = mine.vectors()?;
-    // Passages that the document no longer has.
-    let (now, then) = (points.len(), before.as_deref().map_or(0, |text| passages(text).len()));
-    let gone = (now..then).map(|number| point_id(&document.id, number)).collect::<Result<Vec<_>, _>>()?;
+    Ok(points)
+}
+
+/// Deletes a document and its passages: the passages first, so that whoever is cut off can delete the rest.
+///
+/// Dropped half-way: the document may be left without some of its passages.
+///
+/// # Errors
+/// [`Denial::PermissionMissing`](tenancy_stack::Denial::PermissionMissing),
+/// [`Denial::NotVisible`](tenancy_stack::Denial::NotVisible), or what a store says.
+pub(crate) async fn remove(mine: &TenantStores, id: &str) -> Result<(), ServiceError> {
+    mine.context().authorize::<permission::Ingest>()?;
+    ensure_id(id)?;
+    let db = mine.database()?;
+    let found: Option<String> =
+        sqlx::query_scalar("select body from documents where id = $1").bind(id).fetch_optional(&db).await?;
+    let text = found.or_not_visible(&db)?;
+    delete_points(mine, id, 0..passages(&text).len()).await?;
+    sqlx::query("delete from documents where id = $1").bind(id).execute(&db).await?;
+    Ok(())
+}
+
+async fn delete_points(mine: &TenantStores, document: &str, numbers: Range<usize>) -> Result<(), ServiceError> {
+    let points = numbers.map(|number| point_id(document, number)).collect::<Result<Vec<_>, _>>()?;
     if !points.is_empty() {
-        vectors.upsert(points).await?;
-    }
-    if !gone.is_empty() {
-        let _deleted = vectors.delete(&gone).await?;
+        let _deleted = mine.vectors()?.delete(&points).await?;
     }
     Ok(())
 }
 
-/// Deletes a document and its passages.
-pub(crate) async fn remove(mine: &TenantStores, id: &str) -> Result<(), ServiceError> {
-    use tenancy_stack::pg::OrNotVisible;
+/// Refuses an id that no document can have.
+pub(crate) fn ensure_id(id: &str) -> Result<(), ServiceError> {
+    if id.is_empty() || id.len() > 256 || id.contains('\0') {
+        return Err(ServiceError::Invalid("a document has an id of 1 to 256 bytes without NUL"));
+    }
+    Ok(())
+}
 
-    mine.context().authorize::<permission::Ingest>()?;
-    let db = mine.database()?;
-    let gone: Option<String> =
-        sqlx::query_scalar("delete from documents where id = $1 returning body").bind(id).fetch_optional(&db).await?;
-    let text = gone.or_not_visible(&db)?;
-    let points =
-        (0..passages(&text).len()).map(|number| point_id(id, number)).collect::<Result<Vec<_>, ServiceError>>()?;
-    if !points.is_empty() {
-        let _deleted = mine.vectors()?.delete(&points).await?;
+/// Refuses what a store would refuse for its form once the job is queued.
+fn ensure_fits(document: &Document) -> Result<(), ServiceError> {
+    let Document { id, title, text } = document;
+    ensure_id(id)?;
+    if title.len() > 1024 || text.len() > 1 << 20 || title.contains('\0') || text.contains('\0') {
+        return Err(ServiceError::Invalid("a document has at most 1 KiB of title and 1 MiB of text, without NUL"));
+    }
+    if passages(text).len() > TenantVectors::MAX_BATCH {
+        return Err(ServiceError::Invalid("a document has at most 10000 passages"));
     }
     Ok(())
 }

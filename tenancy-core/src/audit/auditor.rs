@@ -1,6 +1,7 @@
 //! What the rest of core records with: places, events, and waiting until they are durable.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -47,6 +48,8 @@ pub(super) struct Shared {
     pub(super) sink: Arc<dyn AuditSink>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) settings: AuditSettings,
+    /// As the phase says, for those who only look.
+    pub(super) dead: AtomicBool,
 }
 
 pub(super) struct State {
@@ -91,7 +94,14 @@ impl Auditor {
             flushes: Vec::new(),
             closers: Vec::new(),
         };
-        let shared = Arc::new(Shared { state: Mutex::new(state), wake: Condvar::new(), sink, clock, settings });
+        let shared = Arc::new(Shared {
+            state: Mutex::new(state),
+            wake: Condvar::new(),
+            sink,
+            clock,
+            settings,
+            dead: AtomicBool::new(false),
+        });
         let now = shared.clock.now();
         if let Some(recovered) = shared.sink.recovered() {
             let reason = format!("a torn tail of {} bytes was cut off", recovered.bytes);
@@ -103,6 +113,11 @@ impl Auditor {
         let chains = Chains::new(&realm);
         std::thread::Builder::new().name("tenancy-audit".to_owned()).spawn(move || writer::run(theirs, chains))?;
         Ok(Self { handle: Arc::new(Handle { shared }) })
+    }
+
+    /// Whether the log's thread is gone before its time, so that nothing can be recorded any more.
+    pub(crate) fn is_dead(&self) -> bool {
+        self.shared().dead.load(Ordering::Acquire)
     }
 
     /// Holds one place in the lane, waiting for it within the patience. Dropped while waiting: nothing is held.
@@ -117,6 +132,20 @@ impl Auditor {
             }
         };
         Ok(Slot { auditor: self.clone(), lane, place })
+    }
+
+    /// Holds one place in the lane, or none when all are held by checks that are still going on: what comes of this one is
+    /// then counted. For the lane that everybody shares before anybody is identified, where waiting would let whoever
+    /// keeps many checks going lock everybody out. Records that wait for the sink are another matter: then it waits too.
+    pub(crate) async fn place(&self, lane: Lane) -> Result<Option<Slot>, Denial> {
+        match self.shared().places(lane)?.try_acquire_owned() {
+            Ok(place) => Ok(Some(Slot { auditor: self.clone(), lane, place })),
+            Err(TryAcquireError::Closed) => Err(self.shared().refusal()),
+            Err(TryAcquireError::NoPermits) if self.shared().lock().lanes.is_behind(lane) => {
+                self.reserve(lane).await.map(Some)
+            }
+            Err(TryAcquireError::NoPermits) => Ok(None),
+        }
     }
 
     /// Holds one place in the lane, if there is one.

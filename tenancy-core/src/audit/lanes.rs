@@ -185,6 +185,11 @@ impl Lanes {
         round
     }
 
+    /// Whether so many records of the lane wait for the sink that it is not keeping up.
+    pub(super) fn is_behind(&self, lane: Lane) -> bool {
+        self.lanes.get(&lane).is_some_and(|queue| queue.queued.len() * 2 >= self.settings.capacity)
+    }
+
     /// Whether anything waits for the writer.
     pub(super) fn has_turns(&self) -> bool {
         !self.turns.is_empty()

@@ -1,5 +1,6 @@
 //! The thread that writes.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -117,6 +118,7 @@ impl Drop for Obituary<'_> {
         let mut state = self.0.lock();
         if state.phase != Phase::Closed {
             state.phase = Phase::Dead;
+            self.0.dead.store(true, Ordering::Release);
             state.lanes.close();
             // Whoever waits for one of these is told by its end being dropped.
             while !state.lanes.take_round().is_empty() {}

@@ -19,7 +19,8 @@ use crate::purpose::{DATA_LABELS, REALM_LABELS, RealmPurpose, SEAL_LABELS};
 pub(crate) struct LifeKeys {
     names: Vec<Zeroizing<[u8; 32]>>,
     seals: Vec<SealKey>,
-    destroyed: AtomicBool,
+    /// Shared by every generation of this life's keys, so that destroying reaches all handles.
+    destroyed: Arc<AtomicBool>,
 }
 
 /// A sealing key and the id that a sealed value carries of it.
@@ -29,11 +30,11 @@ pub(crate) struct SealKey {
 }
 
 impl LifeKeys {
-    fn new(realm: &RealmName, life: Life, names: &DataKey, seals: &DataKey) -> Self {
+    fn new(realm: &RealmName, life: Life, names: &DataKey, seals: &DataKey, destroyed: Arc<AtomicBool>) -> Self {
         Self {
             names: DATA_LABELS.iter().map(|label| subkey(label, names, realm, Some(life))).collect(),
             seals: SEAL_LABELS.iter().map(|label| SealKey::new(subkey(label, seals, realm, Some(life)))).collect(),
-            destroyed: AtomicBool::new(false),
+            destroyed,
         }
     }
 
@@ -82,6 +83,7 @@ pub(crate) struct Keyring {
     clock: Arc<dyn Clock>,
     age: Duration,
     cache: Mutex<HashMap<Life, Cached>>,
+    destroyed: Mutex<HashMap<Life, Arc<AtomicBool>>>,
 }
 
 struct Cached {
@@ -97,7 +99,7 @@ impl Keyring {
         clock: Arc<dyn Clock>,
         age: Duration,
     ) -> Self {
-        Self { realm, provider, store, clock, age, cache: Mutex::default() }
+        Self { realm, provider, store, clock, age, cache: Mutex::default(), destroyed: Mutex::default() }
     }
 
     /// The realm's keys, made at the first start of a deployment.
@@ -114,9 +116,11 @@ impl Keyring {
         if let Some(keys) = self.cached(life, asked) {
             return Ok(keys);
         }
+        // Taken before the store is asked: a destruction that comes meanwhile is not missed.
+        let destroyed = self.destroyed(life);
         let names = self.data_key(Some(life), "names").await?;
         let seals = self.data_key(Some(life), "seals").await?;
-        let keys = Arc::new(LifeKeys::new(&self.realm, life, &names, &seals));
+        let keys = Arc::new(LifeKeys::new(&self.realm, life, &names, &seals, destroyed));
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         if cache.len() >= CACHE_SOFT_LIMIT {
             cache.retain(|_, cached| cached.until > asked);
@@ -129,10 +133,18 @@ impl Keyring {
     pub(crate) async fn destroy(&self, life: Life) -> Result<u64, Denial> {
         let slot = KeySlot::new(&self.realm, Some(life), "names");
         let deleted = self.store.destroy(slot).await.map_err(refused)?;
-        if let Some(cached) = self.cache.lock().unwrap_or_else(PoisonError::into_inner).remove(&life) {
-            cached.keys.destroyed.store(true, Ordering::Release);
-        }
+        self.destroyed(life).store(true, Ordering::Release);
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner).remove(&life);
         Ok(deleted)
+    }
+
+    fn destroyed(&self, life: Life) -> Arc<AtomicBool> {
+        let mut flags = self.destroyed.lock().unwrap_or_else(PoisonError::into_inner);
+        if flags.len() >= CACHE_SOFT_LIMIT {
+            // Nobody holds keys of these lives; the store remembers what was destroyed.
+            flags.retain(|_, flag| Arc::strong_count(flag) > 1);
+        }
+        Arc::clone(flags.entry(life).or_default())
     }
 
     fn cached(&self, life: Life, now: Duration) -> Option<Arc<LifeKeys>> {

@@ -13,8 +13,9 @@ use crate::purpose::RealmPurpose;
 impl Realm {
     /// Issues an API key for the tenant of the proof. Its secret is shown once; store the record in the directory.
     ///
-    /// Roles are mapped under the issuer [`TenantRecord::API_KEYS`]; a role that carries more than the holder of the
-    /// proof may do is refused, so that a key can't be more than whoever made it.
+    /// Roles are mapped under the issuer [`TenantRecord::API_KEYS`]. A role that carries more than the holder of the
+    /// proof may do is refused, and so is one that is not mapped: somebody may map it later, and the key would be more
+    /// than whoever made it.
     ///
     /// # Errors
     /// [`Denial::ForeignRealm`], [`Denial::PermissionMissing`], or as
@@ -33,8 +34,11 @@ impl Realm {
         }
         proof.check().map_err(|denial| context.deny("api_key.issue", denial))?;
         let held = &context.inner().permissions;
-        let wanted = roles.iter().flat_map(|role| context.record().permissions(TenantRecord::API_KEYS, role));
-        if !wanted.into_iter().all(|name| held.holds(name)) {
+        let within = |role: &&str| {
+            let mut carries = context.record().permissions(TenantRecord::API_KEYS, role).peekable();
+            carries.peek().is_some() && carries.all(|name| held.holds(name))
+        };
+        if !roles.iter().all(within) {
             return Err(context.deny("api_key.issue", Denial::PermissionMissing));
         }
         let roles = roles.iter().map(|role| (*role).to_owned()).collect();

@@ -108,6 +108,7 @@ impl Realm {
     /// [`Denial::KeyDestroyed`]. All recorded, in the tenant's chain once it is known.
     pub async fn context(&self, verified: Verified, selection: Selection<'_>) -> Result<TenantContext, Denial> {
         let mut check = self.shared().begin(Lane::Anonymous, "authenticate").await?;
+        check.by(&verified.subject, verified.actor.as_ref());
         let mut life = None;
         let made = self.shared().context(verified, selection, &mut life).await;
         if let Some(life) = life {

@@ -168,7 +168,13 @@ impl fmt::Debug for RealmShared {
 
 impl RealmShared {
     pub(crate) fn ensure_open(&self) -> Result<(), Denial> {
-        if self.closed.load(Ordering::Acquire) { Err(Denial::RealmClosed) } else { Ok(()) }
+        if self.closed.load(Ordering::Acquire) {
+            Err(Denial::RealmClosed)
+        } else if self.auditor.is_dead() {
+            Err(Denial::AuditUnavailable)
+        } else {
+            Ok(())
+        }
     }
 
     /// Refuses a row key that belongs to another life.

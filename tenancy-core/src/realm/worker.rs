@@ -64,7 +64,9 @@ impl Worker {
         let context = realm.admit(record, who, permissions, asked, expires, Some(expires)).await?;
         if K::USE == TicketUse::Once {
             let ledger = realm.ledger.as_ref().ok_or(TicketFault::LedgerUnavailable)?;
-            let redeemed = ledger.redeem(Redemption::new(&id, expires)).await;
+            let redeemed = ledger.redeem(Redemption::new(&id, expires));
+            let redeemed = tokio::time::timeout(realm.settings.patience, redeemed).await;
+            let redeemed = redeemed.map_err(|_| TicketFault::LedgerUnavailable)?;
             match redeemed.map_err(|_| TicketFault::LedgerUnavailable)? {
                 Redeemed::First => {}
                 Redeemed::Again => return Err(TicketFault::Replayed.into()),

@@ -99,9 +99,8 @@ async fn a_realm_runs_on_control_stores_alone() {
 
     let ticket: JobTicket<Ingest> = ctx.ticket(b"work", Duration::from_secs(60)).unwrap();
     let wire = ticket.to_wire();
-    let open = async |realm: &Realm| {
-        realm.worker().open::<Ingest>(&JobTicket::from_wire(&wire).unwrap(), b"work".to_vec()).await
-    };
+    let open =
+        async |realm: &Realm| realm.worker().open::<Ingest>(&JobTicket::from_wire(&wire), b"work".to_vec()).await;
     assert_eq!(open(&two).await.unwrap().context().life(), ctx.life());
     assert_eq!(open(&one).await.unwrap_err(), Denial::Ticket(TicketFault::Replayed), "in another process too");
 
@@ -147,6 +146,23 @@ async fn collisions_are_refused_by_the_schema() {
     assert!(matches!(directory.add(&old_key).await, Err(PgError::Conflict(DirectoryConflict::RowKey))));
     directory.add(&record("acme").claim("iss", "a")).await.unwrap();
     directory.rename(&id("globex"), &id("initech")).await.unwrap();
+}
+
+/// Sweeping comes after the ticket was taken: it can't take it back.
+#[tokio::test]
+async fn a_ticket_is_redeemed_whatever_becomes_of_the_sweep() {
+    let (server, control) = store().await;
+    server
+        .run(
+            "create function no_sweep() returns trigger language plpgsql as $$ begin raise 'no'; end $$;
+             create trigger no_sweep before delete on tenancy_control.ticket execute function no_sweep();",
+        )
+        .await;
+    let ledger = control.ledger();
+    let id = "00".repeat(16);
+    let redeem = async || ledger.redeem(Redemption::new(&id, SystemTime::now())).await.unwrap();
+    assert_eq!(redeem().await, Redeemed::First, "and so the sweep ran");
+    assert_eq!(redeem().await, Redeemed::Again);
 }
 
 /// Two processes race for a realm's keys; both use the winner's.

@@ -7,7 +7,7 @@ fn made<P: KeyParts<Key = CacheKey, Purpose = purpose::CacheKey>>(
     digest: Digest<purpose::CacheKey>,
     other: CacheKey,
 ) -> CacheKey {
-    let _ = (digest, &other);
+    let _ = (digest, &other, P::LAYER);
     P::key(digest)
 }
 
