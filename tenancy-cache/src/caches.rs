@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tenancy_core::{
-    BoxError, Denial, Entered, EraseError, Eraser, ErasureScope, Gate, Pass, Realm, RealmTag, StoreName, StoreVerdict,
-    TenantContext,
+    BoxError, Denial, Entered, EraseError, Eraser, ErasureScope, Gate, Pass, Realm, RealmTag, Region, StoreName,
+    StoreVerdict, TenantContext,
 };
 
 use crate::backend::{CacheBackend, CacheScope, LifeTag};
@@ -56,6 +56,13 @@ impl Caches {
             lives: Lives::default(),
         };
         Self { gate: Gate::new(realm, STORE), shared: Arc::new(shared) }
+    }
+
+    /// Says that the back end stands in another region than the realm's own.
+    #[must_use]
+    pub fn in_region(mut self, region: Region) -> Self {
+        self.gate = self.gate.in_region(region);
+        self
     }
 
     /// The caches of one context: owned, cheap to clone, `'static`.

@@ -80,6 +80,7 @@ pub mod conformance;
 mod epoch;
 mod error;
 mod flight;
+mod graveyard;
 mod key;
 mod layer;
 mod life;

@@ -13,18 +13,22 @@ use tenancy_core::StoreVerdict;
 use crate::backend::{CacheBackend, CacheScope, StoreKey};
 use crate::epoch::Epoch;
 use crate::error::BackendError;
+use crate::graveyard::Graveyard;
 
 /// Keeps entries in memory, a partition for each life with a byte budget of its own: however much one tenant puts, it
 /// drives out only its own entries.
 ///
 /// At most `lives` partitions are kept; one more drives out the one that was longest not asked. The most it takes is the
-/// product of both settings and some 34 KiB a life. Forgetting a life drops its partition, whatever its size.
+/// product of both settings and some 34 KiB a life, and for a moment a few partitions more, which were driven out or
+/// forgotten and are being dropped. Forgetting a life drops its partition, whatever its size; one thread of this value
+/// does the dropping.
 ///
 /// Epochs live here too, so they last as long as this value: another process has others.
 pub struct MemoryBackend {
     budget: u64,
     lives: usize,
     partitions: Mutex<Partitions>,
+    graveyard: Graveyard<Partition>,
 }
 
 #[derive(Default)]
@@ -56,11 +60,16 @@ impl MemoryBackend {
     /// So many bytes for each of at most so many lives. An entry counts with its key and what it costs to keep it.
     #[must_use]
     pub fn with_budget(bytes_per_life: u64, lives: usize) -> Self {
-        Self { budget: bytes_per_life, lives: lives.max(1), partitions: Mutex::default() }
+        Self { budget: bytes_per_life, lives: lives.max(1), partitions: Mutex::default(), graveyard: Graveyard::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Partitions> {
         self.partitions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Must not be called under the lock.
+    fn bury(&self, partition: Option<Partition>) {
+        partition.into_iter().for_each(|partition| self.graveyard.bury(partition));
     }
 
     fn partition(&self, scope: &CacheScope<'_>) -> Option<Cache<StoreKey, Entry>> {
@@ -109,7 +118,7 @@ impl CacheBackend for MemoryBackend {
         let epoch = fresh.epoch;
         partitions.by_tag.insert(scope.tag().to_owned(), fresh);
         drop(partitions);
-        bury(evicted);
+        self.bury(evicted);
         Ok(epoch)
     }
 
@@ -143,7 +152,7 @@ impl CacheBackend for MemoryBackend {
 
     async fn forget(&self, scope: &CacheScope<'_>) -> Result<(), BackendError> {
         let forgotten = self.lock().by_tag.remove(scope.tag());
-        bury(forgotten);
+        self.bury(forgotten);
         Ok(())
     }
 
@@ -157,14 +166,6 @@ impl CacheBackend for MemoryBackend {
                 Ok(if empty { StoreVerdict::Verified } else { StoreVerdict::Failed })
             }
         }
-    }
-}
-
-/// Drops a partition elsewhere: giving back a million entries takes time that nobody should wait for. When there is no
-/// thread to be had it is dropped here.
-fn bury(partition: Option<Partition>) {
-    if let Some(partition) = partition {
-        drop(std::thread::Builder::new().name("tenancy-cache-drop".to_owned()).spawn(move || drop(partition)));
     }
 }
 

@@ -105,7 +105,7 @@ impl<V: Serialize + DeserializeOwned + Send + Sync> Slot<V> {
     {
         let seat = self.scope.state.flights.join(self.key);
         let mut turn = self.wait(&seat.flight).await?;
-        if let Some(value) = self.landed(turn.as_ref())? {
+        if let Some(value) = self.landed(turn.as_ref()).await? {
             return Ok(value);
         }
         // Whoever had the turn before may have put a value and been dropped before it said so.
@@ -127,9 +127,12 @@ impl<V: Serialize + DeserializeOwned + Send + Sync> Slot<V> {
         turn.map_err(|_| self.scope.pass.refuse("cache.wait", Denial::DeadlinePassed).into())
     }
 
-    fn landed(&self, landed: Option<&Landed>) -> Result<Option<V>, CacheError> {
+    async fn landed(&self, landed: Option<&Landed>) -> Result<Option<V>, CacheError> {
         let Some(landed) = landed.filter(|landed| landed.generation == self.generation) else { return Ok(None) };
-        let json = landed.plain.peek(self.scope.pass.context())?;
+        let context = self.scope.pass.context();
+        // Whoever had the turn may have taken longer than what is known of the tenant's standing lasts.
+        context.refresh().await?;
+        let json = landed.plain.peek(context)?;
         Ok(serde_json::from_slice(json).ok())
     }
 

@@ -40,11 +40,6 @@ impl<T> Scoped<T> {
         context.compare("scoped.open", self.realm, self.life)?;
         Ok(&self.value)
     }
-
-    /// Changes the value without opening it; the life stays.
-    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Scoped<U> {
-        Scoped { realm: self.realm, life: self.life, value: change(self.value) }
-    }
 }
 
 impl<T> fmt::Debug for Scoped<T> {
@@ -73,7 +68,8 @@ impl Visibility {
     pub fn encode(self, context: &TenantContext, fields: &mut crate::encode::Fields) {
         match self {
             Self::Tenant => fields.u64(1, 1),
-            Self::Roles => fields.u64(1, 2).list(2, context.roles(), |f, role| {
+            // Roles of two issuers, API keys' among them, share nothing but their names.
+            Self::Roles => fields.u64(1, 2).text(2, context.issuer()).list(3, context.roles(), |f, role| {
                 f.text(1, role);
             }),
             Self::Subject => fields.u64(1, 3).text(3, context.issuer()).text(4, context.subject().as_str()),

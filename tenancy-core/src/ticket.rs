@@ -73,6 +73,7 @@ impl<K: JobKind> JobTicket<K> {
             actor: context.who.actor.as_ref().map(|actor| actor.as_str().to_owned()),
             roles: context.who.roles.iter().map(|role| role.to_string()).collect(),
             permissions: context.permissions.names().map(str::to_owned).collect(),
+            once: K::USE == TicketUse::Once,
             issued: unix_seconds(now),
             expires: unix_seconds(expires),
         };
@@ -126,6 +127,10 @@ impl<K: JobKind> JobTicket<K> {
         if now >= expires {
             return Err(TicketFault::Expired.into());
         }
+        // A kind of the same name may have sealed it with other rules: the stricter of both hold.
+        if body.expires.saturating_sub(body.issued) > K::MAX_TTL.as_secs() {
+            return Err(TicketFault::TooLong.into());
+        }
         if body.payload != digest(payload) {
             return Err(TicketFault::WrongPayload.into());
         }
@@ -140,6 +145,7 @@ impl<K: JobKind> JobTicket<K> {
                 roles: body.roles.into_iter().map(Arc::from).collect(),
             },
             ceiling: body.permissions.into_iter().map(Arc::from).collect(),
+            once: body.once || K::USE == TicketUse::Once,
             issued: SystemTime::UNIX_EPOCH + Duration::from_secs(body.issued),
             expires,
         })
@@ -158,6 +164,7 @@ pub(crate) struct VerifiedTicket {
     pub(crate) life: Life,
     pub(crate) who: Who,
     pub(crate) ceiling: PermissionSet,
+    pub(crate) once: bool,
     pub(crate) issued: SystemTime,
     pub(crate) expires: SystemTime,
 }
@@ -174,6 +181,7 @@ struct Body {
     actor: Option<String>,
     roles: Vec<String>,
     permissions: Vec<String>,
+    once: bool,
     issued: u64,
     expires: u64,
 }

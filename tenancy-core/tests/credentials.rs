@@ -217,6 +217,14 @@ async fn suspended_erased_and_unborn_tenants_are_refused() {
         .claim(tenants.issuer().issuer(), "globex");
     tenants.directory().add(record).unwrap();
     assert_eq!(authenticate(&tenants, &globex).await.unwrap_err(), CredentialFault::BeforeLife.into());
+    // Nor does a clock that runs ahead help an old token into the new life.
+    let mut ahead = tenants.issuer().claims("old-customer", Some("initech"), &[], SystemTime::now());
+    ahead["iat"] = json!(now() + 25);
+    let token = tenants.issuer().sign(&ahead);
+    let id = TenantId::parse("initech").unwrap();
+    let record = tenancy_core::TenantRecord::new(id, tenancy_core::Life::random(), SystemTime::now());
+    tenants.directory().add(record.claim(tenants.issuer().issuer(), "initech")).unwrap();
+    assert_eq!(authenticate(&tenants, &token).await.unwrap_err(), CredentialFault::BeforeLife.into());
     let records = tenants.audit().await;
     let attributed = |rule: &str| records.iter().any(|r| r.rule() == Some(rule) && r.life().is_some());
     assert!(attributed("tenant.suspended") && attributed("tenant.erased") && attributed("credential.before_life"));

@@ -76,7 +76,7 @@ async fn what_one_life_made_another_refuses() {
     other_listing.text(1, "other");
     assert_eq!(acme.open_cursor(&other_listing, &cursor).unwrap_err(), SealFault::Refused.into());
     assert_eq!(acme.scope(1).open(&globex).unwrap_err(), Denial::WrongLife);
-    assert_eq!(acme.scope(1).map(|n| n + 1).open(&acme), Ok(2));
+    assert_eq!(acme.scope(1).open(&acme), Ok(1));
 
     assert_eq!(sealed.clone().into_bytes(), sealed.as_bytes());
 
@@ -101,7 +101,7 @@ async fn a_reused_name_is_another_life() {
     let (key, sealed) =
         (old.derive::<CacheKey>(&place).unwrap(), old.seal::<CacheValue>(1, &place, None, b"old secrets").unwrap());
     tenants.erase("acme");
-    let born = std::time::SystemTime::now() - Duration::from_secs(5);
+    let born = std::time::SystemTime::now() - Duration::from_secs(40);
     let id = tenancy_core::TenantId::parse("acme").unwrap();
     let record = tenancy_core::TenantRecord::new(id, tenancy_core::Life::random(), born)
         .claim(tenants.issuer().issuer(), "acme");

@@ -186,3 +186,32 @@ async fn a_ticket_of_the_second_in_which_the_life_began_is_good_and_an_earlier_o
     let denial = tenants.realm().worker().open(&ticket, b"p".to_vec()).await.unwrap_err();
     assert_eq!(denial, CredentialFault::BeforeLife.into());
 }
+
+/// The same name and queue with looser rules, as a careless second definition would have.
+struct LooseIngest;
+impl JobKind for LooseIngest {
+    const NAME: &'static str = "ingest";
+    const QUEUE: &'static str = "jobs";
+    const MAX_TTL: Duration = Duration::from_secs(7200);
+    const USE: TicketUse = TicketUse::Repeatable;
+}
+
+#[tokio::test]
+async fn of_two_kinds_of_one_name_the_stricter_rules_hold() {
+    let tenants = TestTenants::new().await;
+    let acme = tenants.context("acme").await;
+    let worker = tenants.realm().worker();
+    let strict = acme.ticket::<Ingest>(b"p", MINUTE).unwrap().to_wire();
+    worker.open(&JobTicket::<LooseIngest>::from_wire(&strict), b"p".to_vec()).await.expect("the first use");
+    for _ in 0..2 {
+        let again = worker.open(&JobTicket::<LooseIngest>::from_wire(&strict), b"p".to_vec()).await;
+        assert_eq!(again.unwrap_err(), TicketFault::Replayed.into());
+    }
+    let loose = acme.ticket::<LooseIngest>(b"p", MINUTE).unwrap().to_wire();
+    worker.open(&JobTicket::<Ingest>::from_wire(&loose), b"p".to_vec()).await.expect("the first use");
+    let again = worker.open(&JobTicket::<Ingest>::from_wire(&loose), b"p".to_vec()).await;
+    assert_eq!(again.unwrap_err(), TicketFault::Replayed.into());
+    let long = acme.ticket::<LooseIngest>(b"p", Duration::from_secs(7000)).unwrap().to_wire();
+    let opened = worker.open(&JobTicket::<Ingest>::from_wire(&long), b"p".to_vec()).await;
+    assert_eq!(opened.unwrap_err(), TicketFault::TooLong.into());
+}

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
-use tenancy_core::{Breakers, Denial, Entered, Gate, Pass, Realm, StoreName, TenantContext};
+use tenancy_core::{Breakers, Denial, Entered, Gate, Life, Pass, Realm, Region, StoreName, TenantContext};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
@@ -24,18 +24,20 @@ use crate::tool::{ToolOutput, ToolSpec};
 /// The tools of a realm. Can call none of them: see [`scoped`](Self::scoped).
 #[derive(Clone)]
 pub struct Tools {
+    gate: Gate,
+    files: FilesGate,
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    gate: Gate,
-    files: FilesGate,
     tools: BTreeMap<&'static str, Registered>,
     allowed: Vec<AllowedField>,
     allowed_names: HashSet<String>,
     limits: Limits,
     breakers: Breakers,
     lanes: Lanes,
+    /// The lives for which the exceptions are on record.
+    noted: Mutex<HashSet<Life>>,
 }
 
 impl Tools {
@@ -50,30 +52,48 @@ impl Tools {
     pub fn with_limits(realm: &Realm, registry: ToolRegistry<Closed>, files: FilesRoot, limits: Limits) -> Self {
         let (tools, allowed, allowed_names) = registry.into_parts();
         let shared = Shared {
-            gate: Gate::new(realm, STORE),
-            files: FilesGate::new(realm, files),
             tools,
             allowed,
             allowed_names,
             limits,
             breakers: Breakers::new(limits.breaker),
             lanes: Lanes::new(limits.calls),
+            noted: Mutex::default(),
         };
-        Self { shared: Arc::new(shared) }
+        Self { gate: Gate::new(realm, STORE), files: FilesGate::new(realm, files), shared: Arc::new(shared) }
     }
 
-    /// The tools for one tenant. Each exception of the registry is put on record with its reason.
+    /// Says that the tools and the files stand in another region than the realm's own.
+    #[must_use]
+    pub fn in_region(mut self, region: Region) -> Self {
+        self.gate = self.gate.in_region(region.clone());
+        self.files = self.files.in_region(region);
+        self
+    }
+
+    /// The tools for one tenant. The first time that this value, or a clone of it, is scoped for a life, each exception
+    /// of the registry is put on the life's record with its reason.
     ///
     /// # Errors
     /// As [`Gate::scoped`].
     pub fn scoped(&self, context: &TenantContext) -> Result<TenantTools, Denial> {
-        let pass = self.shared.gate.scoped(context)?;
-        let files = self.shared.files.scoped(context)?;
-        for field in &self.shared.allowed {
-            pass.note("allow_domain_field", format!("{}: {}", field.name, field.reason));
-        }
+        let pass = self.gate.scoped(context)?;
+        let files = self.files.scoped(context)?;
+        self.shared.note_exceptions(&pass);
         let lane = self.shared.lanes.of(context.life());
         Ok(TenantTools { shared: Arc::clone(&self.shared), pass, files, lane })
+    }
+}
+
+impl Shared {
+    fn note_exceptions(&self, pass: &Pass) {
+        if self.allowed.is_empty() {
+            return;
+        }
+        let first = self.noted.lock().unwrap_or_else(PoisonError::into_inner).insert(pass.context().life());
+        for field in self.allowed.iter().filter(|_| first) {
+            pass.note("allow_domain_field", format!("{}: {}", field.name, field.reason));
+        }
     }
 }
 
@@ -112,7 +132,7 @@ impl TenantTools {
             Some(tool) => self.attempt(tool, arguments).await,
             None => Err(ToolsError::UnknownTool),
         };
-        end(entered, outcome)
+        end(entered, outcome).await
     }
 
     async fn attempt(&self, tool: &Registered, arguments: &str) -> Result<ToolOutput, ToolsError> {
@@ -163,8 +183,12 @@ impl TenantTools {
 }
 
 /// Ends the call's record. The tenant may have been stopped meanwhile: then there is no answer.
-fn end(entered: Entered<'_>, outcome: Result<ToolOutput, ToolsError>) -> Result<ToolOutput, ToolsError> {
-    match outcome.and_then(|output| entered.check().map(|()| output).map_err(ToolsError::from)) {
+async fn end(entered: Entered<'_>, outcome: Result<ToolOutput, ToolsError>) -> Result<ToolOutput, ToolsError> {
+    let outcome = match outcome {
+        Ok(output) => entered.check_fresh().await.map(|()| output).map_err(ToolsError::from),
+        error => error,
+    };
+    match outcome {
         Ok(output) => {
             entered.performed();
             Ok(output)

@@ -130,7 +130,8 @@ impl ToolRegistry<Open> {
     ///
     /// # Cross-tenant access
     /// The executor does not take the field for an attack any more. A tool that looks something up by it must do so
-    /// through scoped handles. Each scoping of the tools writes a record with the reason.
+    /// through scoped handles. The first time that [`Tools`](crate::Tools) are scoped for a tenant, a record is written
+    /// with the reason.
     ///
     /// # Errors
     /// [`RegistryError::NotAmbiguous`] and [`RegistryError::ReasonMissing`].

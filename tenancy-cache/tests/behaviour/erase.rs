@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
 use tenancy_cache::Caches;
-use tenancy_core::{Credential, Denial, Reach, StoreVerdict};
+use tenancy_core::{Credential, Denial, Reach, StoreVerdict, TenantId};
 use tenancy_testkit::TestTenants;
 
 use crate::rig::{Look, World};
@@ -20,7 +20,7 @@ async fn an_erased_life_is_gone_from_the_caches() {
 
     let life = world.tenants.life("acme");
     let operator = Credential::bearer(world.tenants.operator_token());
-    let reach = Reach::Every;
+    let reach = Reach::One(TenantId::parse("acme").unwrap());
     let grant = world
         .tenants
         .realm()

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
-use tenancy_cache::{CacheError, Layer, ResponseParts, TenantCaches};
-use tenancy_core::{Denial, Visibility};
+use tenancy_cache::{CacheError, CacheSettings, Layer, ResponseParts, TenantCaches};
+use tenancy_core::{Denial, TenantId, Visibility};
+use tenancy_testkit::TestTenants;
 use tokio::sync::Notify;
 
 use crate::rig::{Look, World, denied};
@@ -88,6 +89,49 @@ async fn those_who_wait_get_the_value_even_when_it_can_t_be_kept() {
         assert_eq!(caller.await.unwrap().unwrap(), "answer");
     }
     assert_eq!(computed.load(SeqCst), 1);
+}
+
+/// The clock's step is longer than what the directory said lasts: whoever has the turn takes long to put the value.
+#[tokio::test]
+async fn those_who_wait_longer_than_the_fence_get_the_value_unless_the_tenant_was_stopped() {
+    for stopped in [false, true] {
+        let tenants = TestTenants::builder().clock().build().await;
+        let world = World::over(tenants, Arc::default(), CacheSettings::new().patience(Duration::from_secs(10)));
+        let layer = world.of("acme").await.response::<String>();
+        let parts = samples::response();
+        let computed = Notify::new();
+        let compute = || async {
+            while world.caches.stats().of(Layer::Response).misses < 2 {
+                tokio::task::yield_now().await;
+            }
+            world.rig.pauses.store(100, SeqCst);
+            computed.notify_one();
+            Ok::<_, CacheError>("answer".to_owned())
+        };
+        let time_passes = async {
+            computed.notified().await;
+            for _ in 0..10 {
+                tokio::task::yield_now().await;
+            }
+            if stopped {
+                world.tenants.directory().suspend(&TenantId::parse("acme").unwrap()).unwrap();
+            }
+            world.tenants.clock().advance(Duration::from_secs(6));
+        };
+        let again = || async { panic!("computed twice") };
+        let (first, second, ()) = tokio::join!(
+            layer.get_or_try_compute(&parts, compute),
+            layer.get_or_try_compute(&parts, again),
+            time_passes,
+        );
+        assert_eq!(first.unwrap(), "answer");
+        match second {
+            Ok(got) => assert_eq!((got.as_str(), stopped), ("answer", false)),
+            Err(error) => assert_eq!((denied(&error), stopped), (Denial::TenantSuspended, true)),
+        }
+        let refused: &[&str] = if stopped { &["tenant.suspended"] } else { &[] };
+        assert_eq!(world.tenants.denied_rules().await, refused);
+    }
 }
 
 #[tokio::test]

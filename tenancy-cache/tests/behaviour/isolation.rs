@@ -8,7 +8,7 @@ use tenancy_cache::{
     CacheKey, CacheSettings, Caches, EmbeddingParts, EngineParts, KeyParts, Layer, Lookup, MemoryBackend, Moment,
     ResponseParts, RetrievalParts, Slot, TenantCaches, TenantLayer, derive,
 };
-use tenancy_core::{Denial, Outcome, TenantId, TenantRecord, Visibility};
+use tenancy_core::{Denial, Life, Outcome, Placement, Region, TenantId, TenantRecord, Visibility};
 use tenancy_testkit::TestTenants;
 
 use crate::rig::{Look, World, denied};
@@ -91,7 +91,7 @@ async fn relatives_of_two_tenants_share_nothing_either() {
             Relative::Tenant => world.of("globex").await,
             Relative::Reborn => {
                 world.tenants.erase("acme");
-                let born = std::time::SystemTime::now() - std::time::Duration::from_secs(5);
+                let born = std::time::SystemTime::now() - std::time::Duration::from_secs(40);
                 let issuer = world.tenants.issuer().issuer();
                 let record = TenantRecord::new(TenantId::parse("acme").unwrap(), tenancy_core::Life::random(), born)
                     .claim(issuer, "acme")
@@ -248,6 +248,32 @@ async fn engine_salts_differ_where_prefixes_must_not_be_shared() {
 
     world.rig.down.store(true, SeqCst);
     assert!(mine.engine_salt(&parts).await.is_err(), "no salt is made up when the epoch is unknown");
+}
+
+#[tokio::test]
+async fn a_tenant_is_served_in_its_own_region_only() {
+    let world = World::new().await;
+    let west = Region::parse("eu-west").unwrap();
+    let record = TenantRecord::new(
+        TenantId::parse("umbrella").unwrap(),
+        Life::random(),
+        std::time::SystemTime::now() - std::time::Duration::from_secs(60),
+    )
+    .claim(world.tenants.issuer().issuer(), "umbrella")
+    .placed(Placement::in_region(west.clone()));
+    world.tenants.directory().add(record).unwrap();
+    let (at_home, abroad) = (world.tenants.context("acme").await, world.tenants.context("umbrella").await);
+    let there = world.caches.clone().in_region(west);
+    assert_eq!(world.caches.scoped(&abroad).err(), Some(Denial::WrongRegion));
+    assert_eq!(there.scoped(&at_home).err(), Some(Denial::WrongRegion));
+    for (caches, context, answer) in [(&world.caches, &at_home, "at home"), (&there, &abroad, "abroad")] {
+        let mine = caches.scoped(context).unwrap();
+        mine.response().fill(&samples::response(), answer).await;
+        assert_eq!(mine.response().hit(&samples::response()).await.as_deref(), Some(answer));
+    }
+    let log = world.tenants.audit().await;
+    let wrong = log.iter().filter(|record| record.rule() == Some("placement.wrong_region"));
+    assert_eq!(wrong.map(|record| record.life()).collect::<Vec<_>>(), [Some(abroad.life()), Some(at_home.life())]);
 }
 
 #[tokio::test]

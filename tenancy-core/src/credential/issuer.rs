@@ -197,8 +197,9 @@ impl TokenRules {
         if same { Ok(()) } else { Err(CredentialFault::TokenType) }
     }
 
-    /// Checks audience and times of a payload whose signature is verified, and returns when it was issued and until
-    /// when it is accepted, leeway included.
+    /// Checks audience and times of a payload whose signature is verified, and returns the earliest moment at which it
+    /// may have been issued and the last at which it is accepted: the issuer's clock may be off by the leeway, either
+    /// way.
     pub(super) fn check_claims(
         &self,
         claims: &Claims,
@@ -224,7 +225,7 @@ impl TokenRules {
         if now.duration_since(issued).is_ok_and(|age| age > self.max_age.saturating_add(self.leeway)) {
             return Err(CredentialFault::TooOld);
         }
-        Ok((issued, expires))
+        Ok((issued.checked_sub(self.leeway).unwrap_or(issued), expires))
     }
 }
 

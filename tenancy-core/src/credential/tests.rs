@@ -99,7 +99,7 @@ async fn a_good_token_says_who_and_until_when() {
     assert_eq!(token.actor, None);
     assert_eq!(token.memberships, ["acme"]);
     assert_eq!(token.roles, ["a", "b"]);
-    assert_eq!(token.issued, at(NOW - 5));
+    assert_eq!(token.issued, at(NOW - 5 - 30), "less the leeway");
     assert_eq!(token.expires, at(NOW + 330));
 }
 

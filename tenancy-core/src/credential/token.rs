@@ -33,7 +33,7 @@ pub(crate) struct VerifiedToken {
     pub(crate) memberships: Vec<String>,
     /// The roles the token names, for the directory to map.
     pub(crate) roles: Vec<String>,
-    /// `iat`.
+    /// `iat` less the leeway: the earliest moment at which it may have been issued.
     pub(crate) issued: SystemTime,
     /// `exp` and the leeway.
     pub(crate) expires: SystemTime,

@@ -105,7 +105,7 @@ impl TenantRecord {
         self.life
     }
 
-    /// When the life began. Credentials issued earlier are refused.
+    /// When the life began. Credentials that may have been issued earlier, the issuer's leeway included, are refused.
     #[must_use]
     pub const fn born(&self) -> SystemTime {
         self.born

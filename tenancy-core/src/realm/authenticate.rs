@@ -187,7 +187,8 @@ impl RealmShared {
         let found = fence::find(&*self.directory, self.settings.patience, lookup).await?;
         let record = found.ok_or(Denial::TenantUnknown)?;
         *life = Some(record.life());
-        // Tokens tell time in seconds.
+        // Tokens tell time in seconds, by a clock that may be ahead: whoever might have been issued before the life began
+        // is refused. A new life's first tokens wait out the leeway.
         if unix_seconds(verified.issued) < unix_seconds(record.born()) {
             return Err(CredentialFault::BeforeLife.into());
         }

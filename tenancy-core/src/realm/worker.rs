@@ -10,7 +10,7 @@ use crate::denial::{CredentialFault, Denial, TicketFault};
 use crate::directory::Lookup;
 use crate::fence::{self, Asked};
 use crate::permission::PermissionSet;
-use crate::ticket::{Job, JobKind, JobTicket, Redeemed, Redemption, TicketUse, VerifiedTicket};
+use crate::ticket::{Job, JobKind, JobTicket, Redeemed, Redemption, VerifiedTicket};
 
 /// Opens job tickets. See [`Realm::worker`](crate::Realm::worker).
 #[derive(Clone, Debug)]
@@ -51,7 +51,7 @@ impl Worker {
 
     async fn opened<K: JobKind>(&self, ticket: &JobTicket<K>, payload: &[u8]) -> Result<TenantContext, Denial> {
         let realm = &self.realm;
-        let VerifiedTicket { id, life, who, ceiling, issued, expires } = ticket.verify(realm, payload)?;
+        let VerifiedTicket { id, life, who, ceiling, once, issued, expires } = ticket.verify(realm, payload)?;
         let asked = Asked::now(&*realm.clock);
         let found = fence::find(&*realm.directory, realm.settings.patience, Lookup::life(life)).await?;
         let record = found.ok_or(Denial::TenantErased)?;
@@ -62,7 +62,7 @@ impl Worker {
         let now = who.roles.iter().flat_map(|role| record.permissions(&who.issuer, role)).cloned();
         let permissions = now.collect::<PermissionSet>().within(&ceiling);
         let context = realm.admit(record, who, permissions, asked, expires, Some(expires)).await?;
-        if K::USE == TicketUse::Once {
+        if once {
             let ledger = realm.ledger.as_ref().ok_or(TicketFault::LedgerUnavailable)?;
             let redeemed = ledger.redeem(Redemption::new(&id, expires));
             let redeemed = tokio::time::timeout(realm.settings.patience, redeemed).await;

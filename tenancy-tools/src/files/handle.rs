@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use cap_std::fs::Dir;
-use tenancy_core::{Denial, Entered, Gate, Pass, Realm, Redacted, StoreName, TenantContext};
+use tenancy_core::{Denial, Entered, Gate, Pass, Realm, Redacted, Region, StoreName, TenantContext};
 
 use super::path::RelPath;
 use super::root::FilesLimits;
@@ -20,6 +20,11 @@ pub(crate) struct FilesGate {
 impl FilesGate {
     pub(crate) fn new(realm: &Realm, root: FilesRoot) -> Self {
         Self { gate: Gate::new(realm, StoreName::new("files")), root }
+    }
+
+    pub(crate) fn in_region(mut self, region: Region) -> Self {
+        self.gate = self.gate.in_region(region);
+        self
     }
 
     pub(crate) fn scoped(&self, context: &TenantContext) -> Result<TenantFiles, Denial> {

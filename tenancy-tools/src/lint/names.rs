@@ -155,11 +155,13 @@ fn starts_word(previous: char, c: char, next: Option<char>) -> bool {
 
 const SCOPE_WORDS: &[(&str, Strength)] = &[
     ("tenant", Strength::Tenant),
+    ("mandant", Strength::Tenant),
     ("org", Strength::Customer),
     ("organization", Strength::Customer),
     ("organisation", Strength::Customer),
     ("account", Strength::Customer),
     ("customer", Strength::Customer),
+    ("kunde", Strength::Customer),
     ("client", Strength::Customer),
     ("workspace", Strength::Customer),
     ("company", Strength::Customer),
@@ -171,8 +173,26 @@ const SCOPE_WORDS: &[(&str, Strength)] = &[
     ("site", Strength::Maybe),
 ];
 
-const IDENTIFIERS: &[&str] =
-    &["id", "uuid", "guid", "key", "slug", "ref", "reference", "handle", "identifier", "identity"];
+const IDENTIFIERS: &[&str] = &[
+    "id",
+    "uuid",
+    "guid",
+    "key",
+    "slug",
+    "ref",
+    "reference",
+    "handle",
+    "identifier",
+    "identity",
+    "number",
+    "no",
+    "nr",
+    "num",
+    "code",
+    "email",
+    "domain",
+    "url",
+];
 
 /// Spellings that a pattern over names must not match.
 pub(super) const DENIED_SPELLINGS: &[&str] = &[

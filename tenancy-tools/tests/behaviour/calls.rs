@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tenancy_core::{BreakerSettings, Denial, Face, Outcome};
+use tenancy_core::{BreakerSettings, Denial, Face, Life, Outcome, Placement, Region, TenantId, TenantRecord};
+use tenancy_testkit::TestTenants;
 use tenancy_tools::{
     Effect, InvalidArguments, Limits, NoArguments, Tool, ToolError, ToolOutput, ToolRegistry, ToolScope, ToolsError,
 };
@@ -130,10 +131,14 @@ impl Tool for Wild {
 }
 
 async fn wild(limits: Limits) -> (House, Arc<Signals>) {
+    wild_in(TestTenants::new().await, limits).await
+}
+
+async fn wild_in(tenants: TestTenants, limits: Limits) -> (House, Arc<Signals>) {
     let signals = Arc::new(Signals::default());
     let mut registry = ToolRegistry::new();
     registry.register(Wild(Arc::clone(&signals))).unwrap().register(ReadFile).unwrap();
-    (House::with(registry, limits).await, signals)
+    (House::of(tenants, registry, limits).await, signals)
 }
 
 fn how(how: &str) -> String {
@@ -252,6 +257,64 @@ async fn a_tenant_that_is_stopped_meanwhile_gets_no_answer() {
     signals.go_on.notify_waiters();
     let answer = call.await.unwrap();
     assert!(matches!(answer, Err(ToolsError::Denied(Denial::TenantSuspended))), "{answer:?}");
+}
+
+/// The clock's step is longer than what the directory said lasts.
+#[tokio::test]
+async fn a_tool_that_takes_longer_than_the_fence_is_answered_unless_the_tenant_was_stopped() {
+    let tenants = TestTenants::builder().clock().build().await;
+    let (house, signals) = wild_in(tenants, Limits::default()).await;
+    for (stopped, runs) in [(false, 1), (true, 2)] {
+        let mine = house.acme.clone();
+        let call = tokio::spawn(async move { mine.call("wild", &how("wait")).await });
+        while signals.started.load(Ordering::SeqCst) < runs {
+            tokio::task::yield_now().await;
+        }
+        if stopped {
+            house.tenants.directory().suspend(&TenantId::parse("acme").unwrap()).unwrap();
+        }
+        house.tenants.clock().advance(Duration::from_secs(6));
+        signals.go_on.notify_waiters();
+        let answer = call.await.unwrap();
+        let on_record = house.outcomes("wild").await.pop().unwrap();
+        if stopped {
+            assert!(matches!(answer, Err(ToolsError::Denied(Denial::TenantSuspended))), "{answer:?}");
+            assert_eq!(on_record, (Outcome::Denied, Some("tenant.suspended".to_owned())));
+        } else {
+            assert_eq!(answer.unwrap().as_str(), "waited");
+            assert_eq!(on_record, (Outcome::Done, None));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_tenant_is_served_in_its_own_region_only() {
+    let tenants = TestTenants::new().await;
+    let west = Region::parse("eu-west").unwrap();
+    let record = TenantRecord::new(
+        TenantId::parse("umbrella").unwrap(),
+        Life::random(),
+        SystemTime::now() - std::time::Duration::from_secs(60),
+    )
+    .claim(tenants.issuer().issuer(), "umbrella")
+    .placed(Placement::in_region(west.clone()));
+    tenants.directory().add(record).unwrap();
+    let mut registry = ToolRegistry::new();
+    registry.register(WhoAmI).unwrap();
+    let house = House::of(tenants, registry, Limits::default()).await;
+    let abroad = house.tenants.context("umbrella").await;
+    let at_home = house.tenants.context("acme").await;
+    assert_eq!(house.tools.scoped(&abroad).err(), Some(Denial::WrongRegion));
+
+    let there = house.tools.clone().in_region(west);
+    assert_eq!(there.scoped(&at_home).err(), Some(Denial::WrongRegion));
+    let mine = there.scoped(&abroad).unwrap();
+    assert_eq!(mine.call("who_am_i", "{}").await.unwrap().as_str(), "umbrella");
+    mine.files().write("f", "x").await.unwrap();
+    assert_eq!(house.acme.call("who_am_i", "{}").await.unwrap().as_str(), "acme", "the others stay where they are");
+    let wrong = house.tenants.audit().await;
+    let wrong = wrong.iter().filter(|record| record.rule() == Some("placement.wrong_region"));
+    assert_eq!(wrong.map(|record| record.life()).collect::<Vec<_>>(), [Some(abroad.life()), Some(at_home.life())]);
 }
 
 struct WhoAmI;

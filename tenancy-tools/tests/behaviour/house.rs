@@ -21,7 +21,11 @@ pub(crate) struct House {
 impl House {
     /// A house with the tools of a registry.
     pub(crate) async fn with(registry: ToolRegistry<tenancy_tools::Open>, limits: Limits) -> Self {
-        let tenants = TestTenants::new().await;
+        Self::of(TestTenants::new().await, registry, limits).await
+    }
+
+    /// A house in a given realm.
+    pub(crate) async fn of(tenants: TestTenants, registry: ToolRegistry<tenancy_tools::Open>, limits: Limits) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = FilesRoot::provision(folder.path().join("root")).unwrap();
         let tools = Tools::with_limits(tenants.realm(), registry.close(), root, limits);

@@ -295,9 +295,13 @@ async fn an_ambiguous_field_needs_a_reason_that_is_on_record() {
     let called = house.acme.call("with", r#"{"account":"a","clientName":"b"}"#).await.unwrap();
     assert_eq!(called.as_str(), "called");
     let notes = house.records("allow_domain_field").await;
-    assert_eq!(notes.len(), 4, "two fields, two scopings");
+    assert_eq!(notes.len(), 4, "two fields, two lives");
     assert!(notes.iter().all(|n| n.outcome() == Outcome::Done && n.life().is_some()));
     assert_eq!(notes[0].reason(), Some("account: the CRM's own accounts"));
+    for _ in 0..3 {
+        house.tools.clone().scoped(&house.tenants.context("acme").await).unwrap();
+    }
+    assert_eq!(house.records("allow_domain_field").await.len(), 4, "once a life, not once a request");
 }
 
 #[test]
