@@ -124,7 +124,8 @@ impl TenantContext {
     }
 
     /// Whether the context may be used now, by what is known at hand: its deadline and the last answer about the
-    /// tenant's standing. Scoped stores ask more, see [`Pass::enter`](crate::Pass::enter).
+    /// tenant's standing. Records nothing: it is a look, not a call. Scoped stores ask more, see
+    /// [`Pass::enter`](crate::Pass::enter).
     ///
     /// # Errors
     /// [`Denial::DeadlinePassed`], [`Denial::FenceStale`], [`Denial::TenantSuspended`], [`Denial::TenantErased`] or

@@ -51,8 +51,8 @@
 //!   is suspended or erased, or the directory can't be heard.
 //! - What is derived, sealed or scoped under one life does not open, match or compare under another, nor in another
 //!   realm.
-//! - Every refusal is typed ([`Denial`]) and on record, in a hash chain of the tenant's own. A check whose future is
-//!   dropped leaves a `cancelled` record.
+//! - Every refusal of a call is typed ([`Denial`]) and on record, in a hash chain of the tenant's own. A check whose
+//!   future is dropped leaves a `cancelled` record. ([`TenantContext::ensure`] only looks and records nothing.)
 //!
 //! # What it does not
 //!
