@@ -211,6 +211,5 @@ impl fmt::Debug for Shared {
     }
 }
 
-/// The store's name in the audit log and in placements.
 /// The name under which placements name cells of this store, and audit records the store.
 pub const STORE: StoreName = StoreName::new("postgres");

@@ -9,12 +9,12 @@ use crate::service::Service;
 
 /// Works on a task with the tenant's tools and returns the steps, the last of which is the answer.
 ///
-/// What a tool refuses, the model hears as a failed call: the same words for a file that is missing and one that is
-/// somebody else's.
+/// What a tool refuses for its arguments, the model hears as a failed call: the same words for a file that is missing
+/// and one that is somebody else's.
 ///
 /// # Errors
-/// [`Denial::PermissionMissing`], [`ServiceError::Invalid`] when the model does not come to an end, or what a store or
-/// service says.
+/// [`Denial::PermissionMissing`], [`ServiceError::Invalid`] when the model does not come to an end, a tool's denial that
+/// is not about its arguments, or what a store or service says.
 pub(crate) async fn assist(service: &Service, mine: &TenantStores, task: &str) -> Result<Vec<Step>, ServiceError> {
     mine.context().authorize::<permission::UseModel>()?;
     let tools = mine.tools()?;
@@ -40,11 +40,12 @@ pub(crate) async fn assist(service: &Service, mine: &TenantStores, task: &str) -
         let output = match tools.call(&name, &arguments).await {
             Ok(output) => output.into_string(),
             Err(error) => match Denial::of(&error) {
-                // Somebody who may not be here at all is not told by the model.
-                Some(denial @ (Denial::FenceStale | Denial::TenantSuspended | Denial::TenantErased)) => {
-                    return Err(denial.into());
+                // What the model can do something about. Any other denial is about who asks, or about the service:
+                // somebody who may not be here is not told by the model, and a breach is not talked over.
+                None | Some(Denial::NotVisible | Denial::OutOfReach | Denial::ScopeArgument | Denial::BreakerOpen) => {
+                    "The call failed.".to_owned()
                 }
-                _ => "The call failed.".to_owned(),
+                Some(_) => return Err(error.into()),
             },
         };
         let call = ToolCall { id: format!("call-{number}"), name, arguments };

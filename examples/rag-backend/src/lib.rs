@@ -47,6 +47,7 @@ mod assist;
 mod database;
 mod embed;
 mod error;
+mod extract;
 mod http;
 mod ingest;
 mod login;

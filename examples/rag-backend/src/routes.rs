@@ -1,6 +1,6 @@
 //! The routes. Everything but the login stands behind the layer that verifies the credential.
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -19,6 +19,7 @@ use crate::answer::Step;
 use crate::ask::{Answer, ask};
 use crate::assist::assist;
 use crate::error::ServiceError;
+use crate::extract::{Body, Named};
 use crate::ingest;
 use crate::passages::Document;
 use crate::service::Service;
@@ -51,7 +52,7 @@ struct Login {
 }
 
 /// The only route before the layer. What else the body says, a tenant say, has no field to land in.
-async fn login(State(service): State<Service>, Json(Login { user, password }): Json<Login>) -> Response {
+async fn login(State(service): State<Service>, Body(Json(Login { user, password })): Body<Json<Login>>) -> Response {
     match service.logins().login(&user, &password) {
         Some(token) => Json(json!({ "token": token.expose_secret() })).into_response(),
         None => Denial::from(CredentialFault::Malformed).into_response(),
@@ -68,7 +69,7 @@ struct NewDocument {
 async fn put(
     mine: TenantStores,
     State(service): State<Service>,
-    Json(NewDocument { id, title, text }): Json<NewDocument>,
+    Body(Json(NewDocument { id, title, text })): Body<Json<NewDocument>>,
 ) -> Result<Response, ServiceError> {
     let mut document = Document::new(&id, &text);
     if let Some(title) = title {
@@ -85,7 +86,8 @@ async fn list(mine: TenantStores) -> Result<Json<Value>, ServiceError> {
     Ok(Json(json!({ "documents": documents })))
 }
 
-async fn read(mine: TenantStores, Path(id): Path<String>) -> Result<Json<Value>, ServiceError> {
+async fn read(mine: TenantStores, Named(id): Named<String>) -> Result<Json<Value>, ServiceError> {
+    ingest::ensure_id(&id)?;
     let db = mine.database()?;
     let row: Option<(String, String)> =
         sqlx::query_as("select title, body from documents where id = $1").bind(&id).fetch_optional(&db).await?;
@@ -93,12 +95,12 @@ async fn read(mine: TenantStores, Path(id): Path<String>) -> Result<Json<Value>,
     Ok(Json(json!({ "id": id, "title": title, "text": text })))
 }
 
-async fn remove(mine: TenantStores, Path(id): Path<String>) -> Result<StatusCode, ServiceError> {
+async fn remove(mine: TenantStores, Named(id): Named<String>) -> Result<StatusCode, ServiceError> {
     ingest::remove(&mine, &id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn job(mine: TenantStores, Path(id): Path<Uuid>) -> Result<Json<Value>, ServiceError> {
+async fn job(mine: TenantStores, Named(id): Named<Uuid>) -> Result<Json<Value>, ServiceError> {
     let db = mine.database()?;
     let row: Option<(String, String)> =
         sqlx::query_as("select document, state from ingest_jobs where id = $1").bind(id).fetch_optional(&db).await?;
@@ -114,7 +116,7 @@ struct Question {
 async fn question(
     mine: TenantStores,
     State(service): State<Service>,
-    Json(Question { question }): Json<Question>,
+    Body(Json(Question { question })): Body<Json<Question>>,
 ) -> Result<Json<Answer>, ServiceError> {
     ask(&service, &mine, &question).await.map(Json)
 }
@@ -127,7 +129,7 @@ struct Task {
 async fn task(
     mine: TenantStores,
     State(service): State<Service>,
-    Json(Task { task }): Json<Task>,
+    Body(Json(Task { task })): Body<Json<Task>>,
 ) -> Result<Json<Value>, ServiceError> {
     let steps = assist(&service, &mine, &task).await?;
     let shown = |step: &Step| match step {
@@ -154,7 +156,11 @@ async fn tools(mine: TenantStores) -> Result<Json<Vec<Shown>>, ServiceError> {
 }
 
 /// A tool as a model would call it: the body is the arguments' text, as the model wrote it.
-async fn call(mine: TenantStores, Path(name): Path<String>, arguments: String) -> Result<Json<Value>, ServiceError> {
+async fn call(
+    mine: TenantStores,
+    Named(name): Named<String>,
+    Body(arguments): Body<String>,
+) -> Result<Json<Value>, ServiceError> {
     let output = mine.tools()?.call(&name, &arguments).await?;
     Ok(Json(json!({ "output": output.as_str() })))
 }

@@ -1,7 +1,7 @@
 //! The service: a realm, its stores, and who embeds and answers.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use tenancy_stack::{Realm, Stores};
 use tokio::sync::mpsc;
@@ -17,6 +17,10 @@ use crate::login::Logins;
 pub struct Service {
     shared: Arc<Shared>,
 }
+
+/// A service that may be gone: for what is part of the service, or works for it, and must not keep it.
+#[derive(Clone, Debug)]
+pub(crate) struct WeakService(Weak<Shared>);
 
 struct Shared {
     realm: Realm,
@@ -43,14 +47,16 @@ pub struct ServiceParts {
 }
 
 impl Service {
-    /// Starts the service and its worker. The worker ends when the last clone of the service is gone.
+    /// Starts the service and its worker. When the last clone of the service is gone, the worker finishes the job at
+    /// hand and ends; jobs still queued are gone with the service. A clone of its [`queue`](Self::queue) that lives on
+    /// puts the end off until the next job, which is not done.
     #[must_use]
     pub fn start(parts: ServiceParts) -> (Self, JoinHandle<()>) {
         let ServiceParts { realm, stores, logins, embedder, answerer } = parts;
         let (queue, jobs) = mpsc::channel(QUEUE_LENGTH);
         let shared = Shared { realm, stores, logins, embedder, answerer, queue };
         let service = Self { shared: Arc::new(shared) };
-        let worker = tokio::spawn(ingest::work(service.clone(), jobs));
+        let worker = tokio::spawn(ingest::work(service.downgrade(), jobs));
         (service, worker)
     }
 
@@ -72,6 +78,10 @@ impl Service {
         &self.shared.queue
     }
 
+    pub(crate) fn downgrade(&self) -> WeakService {
+        WeakService(Arc::downgrade(&self.shared))
+    }
+
     pub(crate) fn logins(&self) -> &Logins {
         &self.shared.logins
     }
@@ -82,6 +92,12 @@ impl Service {
 
     pub(crate) fn answerer(&self) -> &dyn Answerer {
         &*self.shared.answerer
+    }
+}
+
+impl WeakService {
+    pub(crate) fn upgrade(&self) -> Option<Service> {
+        self.0.upgrade().map(|shared| Service { shared })
     }
 }
 

@@ -10,11 +10,11 @@ use tenancy_stack::tools::{Closed, Effect, RegistryError, Tool, ToolError, ToolO
 
 use crate::ask::find;
 use crate::error::ServiceError;
-use crate::service::Service;
+use crate::service::{Service, WeakService};
 
-/// The service that tools reach, once it has started: the tools are part of its stores.
+/// The service that tools reach, once it has started. The tools are part of its stores, so they don't keep it.
 #[derive(Clone, Debug, Default)]
-pub struct LateService(Arc<OnceLock<Service>>);
+pub struct LateService(Arc<OnceLock<WeakService>>);
 
 impl LateService {
     /// Nothing yet.
@@ -24,8 +24,12 @@ impl LateService {
     }
 
     /// Lets the tools reach the service. Only the first call counts.
-    pub fn set(&self, service: Service) {
-        let _first = self.0.set(service);
+    pub fn set(&self, service: &Service) {
+        let _first = self.0.set(service.downgrade());
+    }
+
+    fn reach(&self) -> Option<Service> {
+        self.0.get().and_then(WeakService::upgrade)
     }
 }
 
@@ -59,9 +63,9 @@ impl Tool for SearchDocuments {
     const EFFECT: Effect = Effect::ReadOnly;
 
     async fn call(&self, scope: &ToolScope<'_>, Search { query }: Search) -> Result<ToolOutput, ToolError> {
-        let service = self.service.0.get().ok_or_else(|| ToolError::failed("the service is starting"))?;
+        let service = self.service.reach().ok_or_else(|| ToolError::failed("the service is starting or gone"))?;
         let mine = service.stores().scoped(scope.context()).map_err(refused)?;
-        let found = find(service, &mine, &query, 3).await.map_err(refused)?;
+        let found = find(&service, &mine, &query, 3).await.map_err(refused)?;
         let lines: Vec<String> = found.iter().map(|c| format!("{}: {}", c.document, c.passage)).collect();
         Ok(ToolOutput::text(lines.join("\n")))
     }

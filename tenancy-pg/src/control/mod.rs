@@ -25,15 +25,18 @@ use crate::options::quiet;
 ///
 /// ```no_run
 /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::path::Path;
+///
 /// use tenancy_core::*;
 /// use tenancy_pg::ControlStore;
 ///
 /// let control = ControlStore::connect("postgres://control@db.internal/rag".parse()?).await?;
+/// let root = RootKey::from_file(Path::new("/etc/rag/root.key"))?; // the same at every start: it wraps the stored keys
 /// let realm = Realm::builder(RealmName::parse("prod")?)
 ///     .directory(control.directory())
 ///     .issuers([TenantIssuer::new("https://login.example", "rag", Jwks::file("keys.json")?)])
 ///     .no_operators()
-///     .keys(LocalKeyProvider::new(RootKey::generate()), control.keys())
+///     .keys(LocalKeyProvider::new(root), control.keys())
 ///     .audit(JsonlSink::open("audit.jsonl")?)
 ///     .ticket_ledger(control.ledger())
 ///     .corpus_versions(control.versions())

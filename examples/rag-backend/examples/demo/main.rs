@@ -14,6 +14,7 @@ use std::future::Future;
 use std::process::ExitCode;
 
 use clap::Parser;
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::{Args, Corpus};
 use crate::attacks::Attempt;
@@ -98,11 +99,13 @@ async fn run(args: Args, server: &Server) -> Result<Report, Failure> {
     Ok(report)
 }
 
-/// The output, or `None` after Ctrl-C, which drops the future.
+/// The output, or `None` after Ctrl-C or a request to end, which drops the future.
 async fn unless_interrupted<T>(work: impl Future<Output = T>) -> Option<T> {
+    let Ok(mut ended) = signal(SignalKind::terminate()) else { return Some(work.await) };
     tokio::select! {
         output = work => Some(output),
         Ok(()) = tokio::signal::ctrl_c() => None,
+        Some(()) = ended.recv() => None,
     }
 }
 

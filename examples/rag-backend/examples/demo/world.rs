@@ -1,6 +1,8 @@
 //! One running service with its own realm, database, index, files and log.
 
 use std::collections::HashMap;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
@@ -40,7 +42,8 @@ pub(crate) struct World {
 impl World {
     /// Starts a service for these tenants: migrations by the owner, everything else as the application role.
     pub(crate) async fn start(server: &Server, realm: &str, corpora: &[Corpus]) -> Result<Self, Failure> {
-        let folder = tempfile::Builder::new().prefix("tenancy-demo-").tempdir()?;
+        let folder =
+            tempfile::Builder::new().prefix("tenancy-demo-").permissions(Permissions::from_mode(0o700)).tempdir()?;
         let at = |name: &str| folder.path().join(name);
         let mut logins = Logins::new();
         let mut passwords = HashMap::new();
@@ -82,7 +85,7 @@ impl World {
         let stores = Stores::builder(&realm).database(database).vectors(vectors).caches(caches).tools(tools).build()?;
         let (embedder, answerer) = (Box::new(HashedNgrams), Box::new(Extractive));
         let (service, worker) = Service::start(ServiceParts { realm, stores, logins, embedder, answerer });
-        late.set(service.clone());
+        late.set(&service);
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
         let base = format!("http://{}", listener.local_addr()?);
         let router = rag_backend::router(&service);
