@@ -50,6 +50,12 @@ impl Gate {
         self.realm.deny_anonymous(action, Some(self.store), denial)
     }
 
+    /// Records a failure of nobody's in the anonymous chain, with a fixed word in the place of the rule, as
+    /// [`Entered::failed_as`]: for work that no tenant asked for.
+    pub fn failed_as(&self, action: &'static str, what: &'static str) {
+        self.realm.fail_anonymous(action, Some(self.store), what);
+    }
+
     /// Whether the realm still serves anybody: for work that no tenant asked for.
     ///
     /// # Errors
@@ -135,6 +141,12 @@ impl Pass {
     pub fn refuse(&self, action: &'static str, denial: Denial) -> Denial {
         self.context.record_event(self.context.event(action, Outcome::Denied, Some(self.store), Some(denial)));
         denial
+    }
+
+    /// Records a failure that was found outside a call, as [`Entered::failed_as`].
+    pub fn failed_as(&self, action: &'static str, what: &'static str) {
+        let event = self.context.event(action, Outcome::Failed, Some(self.store), None);
+        self.context.record_event(crate::audit::AuditEvent { rule: Some(what), ..event });
     }
 }
 

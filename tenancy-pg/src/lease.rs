@@ -12,11 +12,15 @@ use sqlx::postgres::{PgConnection, PgPool, PgRow};
 use sqlx::{AssertSqlSafe, Connection, Either, Executor, Postgres, Row};
 
 use crate::redact::ends_the_session;
-use crate::scope::{End, Scope};
+use crate::scope::{Began, End, Opening, Scope};
+use crate::witness::Witness;
 
 /// A connection that is closed when dropped, unless [`close`](Self::close) found it clean.
 pub(crate) struct Lease {
     connection: Option<PoolConnection<Postgres>>,
+    began: Began,
+    /// Told when the lease is dropped. There from the opening until the answer of the closing batch.
+    witness: Option<Witness>,
 }
 
 /// How a closing batch ended.
@@ -26,12 +30,17 @@ pub(crate) enum Closing {
         /// Whether it wrote anything.
         wrote: bool,
     },
-    /// The setting did not hold the scope any more. Nothing was committed.
+    /// It was not the transaction that was opened, or not in its scope any more. Nothing was committed.
     Breach,
-    /// The transaction was aborted before.
+    /// The transaction was aborted before, so nothing could be proven.
     WasAborted,
     /// The server refused the end, or the connection broke.
-    Failed(sqlx::Error),
+    Failed {
+        /// Why.
+        error: sqlx::Error,
+        /// Whether the scope was proven before that.
+        proven: bool,
+    },
 }
 
 impl Lease {
@@ -39,12 +48,22 @@ impl Lease {
     ///
     /// Dropped at any await: the connection is closed. A connection that turns out to be dead is closed and another
     /// taken, at most `attempts` times.
-    pub(crate) async fn open(pool: &PgPool, opening: &str, attempts: u32) -> Result<Self, sqlx::Error> {
+    pub(crate) async fn open(
+        pool: &PgPool,
+        opening: &Opening,
+        attempts: u32,
+        witness: Witness,
+    ) -> Result<Self, sqlx::Error> {
         let mut left = attempts;
         loop {
-            let mut lease = Self { connection: Some(pool.acquire().await?) };
-            match lease.batch(opening).await {
-                Ok(_none) => return Ok(lease),
+            let mut lease = Self { connection: Some(pool.acquire().await?), began: opening.began, witness: None };
+            match lease.batch(&opening.sql).await {
+                Ok(rows) => {
+                    let row = rows.last().ok_or(sqlx::Error::WorkerCrashed)?;
+                    lease.began.at = row.try_get(0)?;
+                    lease.witness = Some(witness);
+                    return Ok(lease);
+                }
                 // It died while it lay in the pool.
                 Err(e) if left > 0 && ends_the_session(&e.error) => left -= 1,
                 Err(e) => return Err(e.into()),
@@ -58,9 +77,11 @@ impl Lease {
     }
 
     /// Ends the transaction and gives the connection back if it is clean. Dropped at any await: the connection is
-    /// closed, and the transaction may or may not have been committed.
+    /// closed, and the transaction may or may not have been committed. Whoever calls records what comes back.
     pub(crate) async fn close(mut self, scope: &Scope, end: End) -> Closing {
-        let (clean, wrote) = match self.batch(&scope.closing(end)).await {
+        let closed = self.batch(&scope.closing(end, self.began)).await;
+        self.witness = None;
+        let (clean, wrote) = match closed {
             Ok(rows) => (self.is_clean(&rows), wrote(&rows)),
             // The transaction has ended; what failed is the cleaning, and the connection pays for it.
             Err(Stopped { completed, rows, .. }) if completed > END_STATEMENT => (false, wrote(&rows)),
@@ -78,7 +99,7 @@ impl Lease {
 
     /// An aborted transaction takes nothing but a rollback, which needs a batch of its own.
     async fn roll_back(&mut self, scope: &Scope) {
-        let clean = match self.batch(&scope.closing(End::Aborted)).await {
+        let clean = match self.batch(&scope.closing(End::Aborted, self.began)).await {
             Ok(rows) => self.is_clean(&rows),
             Err(_stopped) => false,
         };
@@ -135,7 +156,7 @@ impl Stopped {
         match (self.completed, code.as_deref()) {
             (0, Some(DIVISION_BY_ZERO)) => Closing::Breach,
             (0, Some(IN_FAILED_TRANSACTION)) => Closing::WasAborted,
-            _other => Closing::Failed(self.error),
+            (completed, _other) => Closing::Failed { error: self.error, proven: completed > 0 },
         }
     }
 }
@@ -153,6 +174,9 @@ fn wrote(rows: &[PgRow]) -> bool {
 
 impl Drop for Lease {
     fn drop(&mut self) {
+        if let Some(witness) = self.witness.take() {
+            witness.unproven();
+        }
         let Some(mut connection) = self.connection.take() else { return };
         if tokio::runtime::Handle::try_current().is_ok() {
             connection.close_on_drop();

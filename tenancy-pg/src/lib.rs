@@ -30,11 +30,15 @@
 //! # What it guarantees
 //!
 //! - No statement without a context, and none on a database that failed its inspection: superusers, owners, roles that
-//!   can become them, missing FORCE, policies that do not bind the tenant and relations that nobody declared are found
-//!   before the first request ([`Inspection`]).
+//!   can become them, missing FORCE, policies that do not bind the tenant, foreign keys that do not pair the tenant
+//!   columns, rights to create objects and relations that nobody declared are found before the first request
+//!   ([`Inspection`]).
 //! - The setting is made from a typed row key and never from text. At the end of each transaction the server shows that
-//!   it still holds that key, in the same round-trip as the commit; otherwise nothing is committed, the denial
-//!   ([`Denial::StoreBreach`](tenancy_core::Denial::StoreBreach)) is on record, and the connection is closed.
+//!   it is the same transaction and still holds that key, in the same round-trip as the commit; otherwise nothing is
+//!   committed, the denial ([`Denial::StoreBreach`](tenancy_core::Denial::StoreBreach)) is on record, and the connection
+//!   is closed. A transaction that ends without this proof (a lost connection, a dropped stream, a rollback after a
+//!   statement that failed) leaves a `failed` record with the rule `pg.unproven`; a statement of its own that the server
+//!   refuses leaves one without a rule.
 //! - A connection whose future was dropped, whose opening batch failed or whose session is not clean (other settings or
 //!   role, temporary objects, prepared statements, locks) is closed and not reused.
 //! - Nothing that the server or driver quotes is in an error's text, or in its chain of sources.
@@ -43,10 +47,14 @@
 //!
 //! - Any SQL may call `set_config`. Within a transaction that changes the setting and puts it back, other tenants' rows
 //!   can be read: bind values, never build SQL from them. A signed setting is to come.
-//! - Row level security hides rows, not their existence: planner estimates, statistics, sizes of relations, sequences,
-//!   and unique or foreign keys without the tenant column tell of other tenants' rows.
+//! - Row level security hides rows, not their existence: planner estimates, statistics, sizes of relations, sequences
+//!   and unique indexes without the tenant column (a warning) tell of other tenants' rows.
 //! - The text of statements, as opposed to bound values, is seen by every session of the same role
 //!   (`pg_stat_activity`, `pg_prepared_statements`): never put a value into it.
+//! - Large objects have no policies, and Postgres lets every role make and read them: what one tenant's statement puts
+//!   into one, every other tenant's statement can read. The inspection warns until a superuser has run
+//!   [`hardening_sql`]; [`InspectPolicy::shared_objects`] makes it fatal.
+//! - What a statement commits by itself, with `COMMIT` in its text, is committed. It is a breach and on record as one.
 //! - `SECURITY DEFINER` functions that the role may execute are not looked at yet.
 //!
 //! # Features
@@ -76,6 +84,7 @@ mod tenant_db;
 mod tenant_tx;
 mod untenanted;
 mod visible;
+mod witness;
 
 // The public interface is:
 pub use control::{ControlStore, PgCorpusVersions, PgDirectory, PgKeyStore, PgTicketLedger, migrate_control};
@@ -85,7 +94,7 @@ pub use error::PgError;
 pub use inspect::{Code, Finding, InspectPolicy, Inspection, Severity};
 pub use migrate::migrate;
 pub use options::PgOptions;
-pub use policy::{grant_sql, policy_sql};
+pub use policy::{grant_sql, hardening_sql, policy_sql};
 pub use redact::DatabaseError;
 pub use tenant_db::TenantDb;
 pub use tenant_tx::TenantTx;

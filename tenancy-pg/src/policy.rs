@@ -30,6 +30,20 @@ pub fn grant_sql(declaration: &Declaration, role: &str) -> String {
     sql
 }
 
+/// The statements that close what every new database leaves open to every role: large objects, which have no policies,
+/// and on servers before 15 the right to create in `public`.
+///
+/// For a superuser, once in each database of the service: neither the service's role nor the owner of its tables may
+/// revoke them. Idempotent. Grant the functions again to a role that needs them and is not the service's.
+#[must_use]
+pub fn hardening_sql() -> String {
+    let functions: Vec<String> = LARGE_OBJECTS.iter().map(|function| format!("    pg_catalog.{function}")).collect();
+    format!(
+        "REVOKE EXECUTE ON FUNCTION\n{}\nFROM PUBLIC;\nREVOKE CREATE ON SCHEMA public FROM PUBLIC;\n",
+        functions.join(",\n")
+    )
+}
+
 impl TenantTable {
     /// The statements that protect this table: enable and force row level security, and one policy for every command
     /// and every role.
@@ -59,7 +73,25 @@ impl TenantTable {
 }
 
 /// The name of the generated policy.
-const POLICY: &str = "tenancy_row_key";
+pub(crate) const POLICY: &str = "tenancy_row_key";
+/// What makes, reads, changes or removes large objects; closing and seeking do nothing without them.
+pub(crate) const LARGE_OBJECTS: [&str; 15] = [
+    "lo_creat(integer)",
+    "lo_create(oid)",
+    "lo_from_bytea(oid, bytea)",
+    "lo_get(oid)",
+    "lo_get(oid, bigint, integer)",
+    "lo_put(oid, bigint, bytea)",
+    "lo_open(oid, integer)",
+    "loread(integer, integer)",
+    "lowrite(integer, bytea)",
+    "lo_truncate(integer, integer)",
+    "lo_truncate64(integer, bigint)",
+    "lo_unlink(oid)",
+    "lo_import(text)",
+    "lo_import(text, oid)",
+    "lo_export(oid, text)",
+];
 
 #[cfg(test)]
 mod tests {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use tenancy_core::RowKey;
+use uuid::Uuid;
 
 use crate::declaration::Setting;
 use crate::error::PgError;
@@ -35,7 +36,10 @@ impl Scope {
     }
 
     /// Begins and sets the scope in one round-trip. `SET LOCAL` ends with the transaction, whatever ends it.
-    pub(crate) fn opening(&self, access: Access, timeout: Duration) -> String {
+    ///
+    /// The last statement tells when the transaction began, which no other transaction can repeat. It is a query, too,
+    /// and after the first one the server refuses to make a transaction that only reads one that writes.
+    pub(crate) fn opening(&self, access: Access, timeout: Duration) -> Opening {
         let begin = match access {
             Access::ReadWrite => "begin",
             Access::ReadOnly => "begin read only",
@@ -43,22 +47,32 @@ impl Scope {
         // Zero would mean no limit.
         let millis = timeout.as_millis().clamp(1, MAX_TIMEOUT_MILLIS);
         let (setting, value) = (self.setting.quoted(), quote_text(&self.value));
-        format!("{begin}; set local {setting} = {value}; set local statement_timeout = {millis}")
+        let sql = format!(
+            "{begin}; set local {setting} = {value}; set local statement_timeout = {millis}; select {BEGAN_AT}"
+        );
+        Opening { sql, began: Began { access, at: 0 } }
     }
 
     /// Proves the scope, ends the transaction, cleans the session and shows that it is clean; one round-trip.
     ///
-    /// The first statement fails unless the setting still holds what [`opening`](Self::opening) put there, and then
-    /// nothing after it runs: no commit. What it returns says whether the transaction wrote anything. After the end
-    /// `reset all` undoes session settings that outlived it (`set_config(.., false)` hidden under a local value, say).
-    /// Names are qualified, so that a search path that the transaction changed can't put other functions in their
-    /// place.
-    pub(crate) fn closing(&self, end: End) -> String {
+    /// The first statement fails unless this is still the transaction that [`opening`](Self::opening) began, its setting
+    /// holds what was put there, and it can't write if it was to read; then nothing after it runs: no commit. What it
+    /// returns says whether the transaction wrote anything. After the end `reset all` undoes session settings that
+    /// outlived it (`set_config(.., false)` hidden under a local value, say), and `setseed` a seed that somebody chose
+    /// for the next borrower's `random()`. Names are qualified, so that a search path that the transaction changed can't
+    /// put other functions in their place.
+    pub(crate) fn closing(&self, end: End, began: Began) -> String {
         let setting = quote_text(self.setting.as_str());
         let (read, value) = (format!("pg_catalog.current_setting({setting}, true)"), quote_text(&self.value));
+        let kept_access = match began.access {
+            Access::ReadWrite => "true",
+            Access::ReadOnly => READ_ONLY_STILL,
+        };
         let verify = format!(
-            "select 1 operator(pg_catalog./) (coalesce({read}, '') operator(pg_catalog.=) {value})::pg_catalog.int4, \
-             pg_catalog.pg_current_xact_id_if_assigned() is not null"
+            "select 1 operator(pg_catalog./) (coalesce({read}, '') operator(pg_catalog.=) {value} \
+             and {BEGAN_AT} operator(pg_catalog.=) {} and {kept_access})::pg_catalog.int4, \
+             pg_catalog.pg_current_xact_id_if_assigned() is not null",
+            began.at
         );
         let end = match end {
             End::Commit => format!("{verify}; commit"),
@@ -70,7 +84,9 @@ impl Scope {
              and session_user operator(pg_catalog.=) current_user \
              and pg_catalog.pg_my_temp_schema() operator(pg_catalog.=) 0::pg_catalog.oid \
              and not coalesce(pg_catalog.bool_or(from_sql), false), \
-             pg_catalog.count(*), pg_catalog.pg_advisory_unlock_all() from pg_catalog.pg_prepared_statements"
+             pg_catalog.count(*), pg_catalog.pg_advisory_unlock_all(), pg_catalog.setseed({}) \
+             from pg_catalog.pg_prepared_statements",
+            seed()
         );
         format!("{end}; reset all; close all; unlisten *; discard sequences; {proof}")
     }
@@ -81,6 +97,30 @@ impl fmt::Debug for Scope {
         write!(f, "Scope({})", self.setting.as_str())
     }
 }
+
+/// A batch that opens a transaction, and what is known of it before the server's answer.
+pub(crate) struct Opening {
+    pub(crate) sql: String,
+    pub(crate) began: Began,
+}
+
+/// Which transaction it is that the closing batch must find.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Began {
+    access: Access,
+    /// What [`opening`](Scope::opening) returned; zero, which matches none, until it did.
+    pub(crate) at: i64,
+}
+
+/// A seed that nobody could have chosen, between 0 and 1.
+fn seed() -> String {
+    format!("'0.{:015}'::pg_catalog.float8", Uuid::new_v4().as_u128() % 1_000_000_000_000_000)
+}
+
+/// When the transaction began, in microseconds: an integer reads the same whatever the session's settings are.
+const BEGAN_AT: &str = "(extract(epoch from pg_catalog.transaction_timestamp()) operator(pg_catalog.*) \
+                        '1000000')::pg_catalog.int8";
+const READ_ONLY_STILL: &str = "pg_catalog.current_setting('transaction_read_only') operator(pg_catalog.=) 'on'";
 
 /// What a transaction may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,11 +150,11 @@ mod tests {
     fn the_opening_batch_holds_the_key_as_a_quoted_text() {
         let declaration = Declaration::builder().build().unwrap();
         let scope = Scope::of(declaration.setting_name(), &RowKey::BigInt(-7)).unwrap();
-        assert_eq!(
-            scope.opening(Access::ReadOnly, Duration::from_secs(2)),
-            "begin read only; set local \"tenancy.row_key\" = '-7'; set local statement_timeout = 2000"
-        );
-        assert!(scope.opening(Access::ReadWrite, Duration::ZERO).ends_with("= 1"));
+        let opening = scope.opening(Access::ReadOnly, Duration::from_secs(2)).sql;
+        let start =
+            "begin read only; set local \"tenancy.row_key\" = '-7'; set local statement_timeout = 2000; select ";
+        assert!(opening.starts_with(start), "{opening}");
+        assert!(scope.opening(Access::ReadWrite, Duration::ZERO).sql.contains("= 1; select "));
         assert!(!format!("{scope:?}").contains('7'));
     }
 }

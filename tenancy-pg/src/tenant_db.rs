@@ -16,6 +16,7 @@ use crate::scope::{Access, Scope};
 use crate::statement::OneStatement;
 use crate::stream::stream;
 use crate::tenant_tx::{Step, TenantTx};
+use crate::witness::Witness;
 
 /// The database in one tenant's scope. Owned, cheap to clone, `Send + Sync + 'static`.
 ///
@@ -51,7 +52,9 @@ impl TenantDb {
 
     /// Begins a transaction that may write.
     ///
-    /// One round-trip. Dropped before it answers: the connection is closed and the record says `cancelled`.
+    /// One round-trip, in the isolation level that is the default of the role or database: the server refuses to change
+    /// it after the batch that opens the scope. Dropped before it answers: the connection is closed and the record says
+    /// `cancelled`.
     ///
     /// # Errors
     /// [`PgError::Denied`], recorded; [`PgError::Busy`] when no connection came free in time;
@@ -87,7 +90,8 @@ impl TenantDb {
         }
         let remaining = entered.context().remaining();
         let opening = self.scope.opening(access, remaining.min(self.shared.options.statement_patience()));
-        let lease = Lease::open(&self.shared.pool, &opening, self.shared.options.most_connections());
+        let attempts = self.shared.options.most_connections();
+        let lease = Lease::open(&self.shared.pool, &opening, attempts, Witness::Tenant(self.pass.clone()));
         match tokio::time::timeout(remaining, lease).await {
             Err(_elapsed) => Err(entered.deny(Denial::DeadlinePassed).into()),
             Ok(Err(error)) => {

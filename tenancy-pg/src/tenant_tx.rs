@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use futures_core::future::BoxFuture;
 use futures_core::stream::BoxStream;
@@ -16,6 +17,7 @@ use crate::redact::{DatabaseError, ends_the_session, redact};
 use crate::scope::{End, Scope};
 use crate::statement::OneStatement;
 use crate::stream::{Outlet, stream};
+use crate::witness::UNPROVEN;
 
 /// A transaction in which every statement runs under one tenant's row key.
 ///
@@ -27,6 +29,7 @@ use crate::stream::{Outlet, stream};
 /// A statement whose future or stream is dropped before its end ends the transaction: what comes after it is refused
 /// ([`PgError::Interrupted`]) and the connection is closed. A transaction that is dropped between two statements is
 /// rolled back behind the scenes, and its connection is used again only after that, and its cleanliness, were proven.
+/// Where it can't be proven any more whose rows it saw, a `failed` record with the rule `pg.unproven` says so.
 #[must_use = "a transaction that is dropped is rolled back"]
 pub struct TenantTx<'t> {
     pass: &'t Pass,
@@ -34,11 +37,13 @@ pub struct TenantTx<'t> {
     entered: Option<Entered<'t>>,
     lease: Option<Lease>,
     keeps_nothing: bool,
+    /// That a statement failed is on record.
+    failed: bool,
 }
 
 impl<'t> TenantTx<'t> {
     pub(crate) fn new(pass: &'t Pass, scope: Arc<Scope>, entered: Entered<'t>, lease: Lease, reads_only: bool) -> Self {
-        Self { pass, scope, entered: Some(entered), lease: Some(lease), keeps_nothing: reads_only }
+        Self { pass, scope, entered: Some(entered), lease: Some(lease), keeps_nothing: reads_only, failed: false }
     }
 
     /// Commits, after the deadline and the tenant's standing were checked once more and the server has shown that the
@@ -48,12 +53,12 @@ impl<'t> TenantTx<'t> {
     /// the record says `cancelled`.
     ///
     /// # Errors
-    /// [`PgError::Denied`], recorded; among them [`Denial::StoreBreach`] when a statement has changed the setting:
-    /// nothing is committed then. [`PgError::Interrupted`], or [`PgError::Database`] when the server refuses (an aborted
-    /// transaction, a deferred constraint).
+    /// [`PgError::Denied`], recorded; among them [`Denial::StoreBreach`] when a statement has changed the setting or
+    /// ended the transaction: nothing is committed then. [`PgError::Interrupted`], or [`PgError::Database`] when the
+    /// server refuses (an aborted transaction, a deferred constraint).
     pub async fn commit(mut self) -> Result<(), PgError> {
         let (entered, lease) = self.take()?;
-        if let Err(denial) = entered.check() {
+        if let Err(denial) = entered.check_fresh().await {
             return Err(entered.deny(denial).into());
         }
         match lease.close(&self.scope, End::Commit).await {
@@ -61,18 +66,19 @@ impl<'t> TenantTx<'t> {
             Closing::Ended { wrote: false } => entered.done(),
             Closing::Breach => return Err(entered.deny(Denial::StoreBreach).into()),
             Closing::WasAborted => {
-                entered.failed();
+                entered.failed_as(UNPROVEN);
                 return Err(PgError::Database(DatabaseError::aborted()));
             }
-            Closing::Failed(error) => {
-                entered.failed();
+            Closing::Failed { error, proven } => {
+                failed(entered, proven);
                 return Err(error.into());
             }
         }
         Ok(())
     }
 
-    /// Rolls back. Nothing was changed, and nothing is recorded but the access.
+    /// Rolls back. Nothing was changed, and nothing is recorded but the access, unless a statement has failed before:
+    /// the server then can't show any more whose rows were seen.
     ///
     /// Dropped before it answers: the connection is closed, which rolls back too.
     ///
@@ -82,10 +88,11 @@ impl<'t> TenantTx<'t> {
     pub async fn rollback(mut self) -> Result<(), PgError> {
         let (entered, lease) = self.take()?;
         match lease.close(&self.scope, End::Rollback).await {
-            Closing::Ended { .. } | Closing::WasAborted => entered.done(),
+            Closing::Ended { .. } => entered.done(),
+            Closing::WasAborted => entered.failed_as(UNPROVEN),
             Closing::Breach => return Err(entered.deny(Denial::StoreBreach).into()),
-            Closing::Failed(error) => {
-                entered.failed();
+            Closing::Failed { error, proven } => {
+                failed(entered, proven);
                 return Err(error.into());
             }
         }
@@ -97,6 +104,7 @@ impl<'t> TenantTx<'t> {
         if let Some(entered) = self.entered.take() {
             entered.failed();
         }
+        self.failed = true;
     }
 
     fn take(&mut self) -> Result<(Entered<'t>, Lease), PgError> {
@@ -109,10 +117,11 @@ impl<'t> TenantTx<'t> {
         self.pass
     }
 
-    /// Checks the deadline and the standing; a denial is recorded and ends the transaction.
-    fn check(&mut self) -> Result<(), PgError> {
+    /// Checks the deadline and the standing, asking the directory where its answer is getting old; a denial is recorded
+    /// and ends the transaction.
+    async fn check(&mut self) -> Result<(), PgError> {
         let entered = self.entered.as_ref().ok_or(PgError::Interrupted)?;
-        let Err(denial) = entered.check() else { return Ok(()) };
+        let Err(denial) = entered.check_fresh().await else { return Ok(()) };
         Err(self.deny(denial))
     }
 
@@ -129,17 +138,18 @@ impl<'t> TenantTx<'t> {
     /// The lease is out of `self` while the statement runs and comes back only when it has ended in a way that leaves
     /// the protocol in step; dropped before that, the lease closes the connection.
     pub(crate) async fn relay(&mut self, statement: OneStatement, out: &Outlet<Step>) -> Result<(), sqlx::Error> {
-        self.check()?;
+        self.check().await?;
         let mut lease = self.lease.take().ok_or(PgError::Interrupted)?;
-        let mut seen = 0_usize;
+        let (mut seen, mut checked) = (0_usize, Instant::now());
         let ended = {
             let mut steps = lease.connection()?.fetch_many(statement);
             loop {
                 match steps.try_next().await {
                     Ok(Some(step)) => {
                         seen += 1;
-                        if seen.is_multiple_of(ROWS_PER_CHECK) {
-                            self.check()?;
+                        if seen.is_multiple_of(ROWS_PER_CHECK) || checked.elapsed() > CHECK_LASTS {
+                            self.check().await?;
+                            checked = Instant::now();
                         }
                         out.give(step).await;
                     }
@@ -148,25 +158,25 @@ impl<'t> TenantTx<'t> {
                 }
             }
         };
-        self.settle(lease, ended)
+        self.settle(lease, ended).await
     }
 
     /// After a refusal of the server the protocol is in step and a rollback, to a savepoint perhaps, can follow. After
     /// any other error nobody knows.
-    fn settle<T>(&mut self, lease: Lease, ended: Result<T, sqlx::Error>) -> Result<T, sqlx::Error> {
-        let in_step = match &ended {
-            Ok(_) => true,
-            Err(error @ sqlx::Error::Database(_)) => !ends_the_session(error),
-            Err(_) => false,
+    async fn settle<T>(&mut self, lease: Lease, ended: Result<T, sqlx::Error>) -> Result<T, sqlx::Error> {
+        let error = match ended {
+            Ok(value) => {
+                self.lease = Some(lease);
+                return Ok(value);
+            }
+            Err(error) => error,
         };
-        if in_step {
+        // The server stopped it because the deadline had come: say that.
+        self.check().await?;
+        if matches!(error, sqlx::Error::Database(_)) && !ends_the_session(&error) {
             self.lease = Some(lease);
         }
-        ended.map_err(|error| match self.check() {
-            // The server stopped it because the deadline had come: say that.
-            Err(denied) => denied.into(),
-            Ok(()) => redact(error),
-        })
+        Err(redact(error))
     }
 
     pub(crate) async fn first_row(&mut self, statement: OneStatement) -> Result<Option<PgRow>, sqlx::Error> {
@@ -182,17 +192,17 @@ impl<'t> TenantTx<'t> {
     }
 
     pub(crate) async fn prepare(&mut self, sql: SqlStr, types: &[PgTypeInfo]) -> Result<PgStatement, sqlx::Error> {
-        self.check()?;
+        self.check().await?;
         let mut lease = self.lease.take().ok_or(PgError::Interrupted)?;
         let ended = lease.connection()?.prepare_with(sql, types).await;
-        self.settle(lease, ended)
+        self.settle(lease, ended).await
     }
 
     pub(crate) async fn describe_statement(&mut self, sql: SqlStr) -> Result<sqlx::Describe<Postgres>, sqlx::Error> {
-        self.check()?;
+        self.check().await?;
         let mut lease = self.lease.take().ok_or(PgError::Interrupted)?;
         let ended = lease.connection()?.describe(sql).await;
-        self.settle(lease, ended)
+        self.settle(lease, ended).await
     }
 }
 
@@ -248,8 +258,8 @@ impl Drop for TenantTx<'_> {
             entered.done();
         }
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let (pass, scope) = (self.pass.clone(), Arc::clone(&self.scope));
-            runtime.spawn(async move { roll_back_behind_the_scenes(&pass, &scope, lease).await });
+            let (pass, scope, failed) = (self.pass.clone(), Arc::clone(&self.scope), self.failed);
+            runtime.spawn(async move { roll_back_behind_the_scenes(&pass, &scope, lease, failed).await });
         }
     }
 }
@@ -260,15 +270,26 @@ impl fmt::Debug for TenantTx<'_> {
     }
 }
 
-async fn roll_back_behind_the_scenes(pass: &Pass, scope: &Scope, lease: Lease) {
-    let closing = tokio::time::timeout(ROLLBACK_PATIENCE, lease.close(scope, End::Rollback));
-    if let Ok(Closing::Breach) = closing.await {
-        // On record; there is nobody left to tell.
-        let _recorded = pass.refuse("pg.rollback", Denial::StoreBreach);
+/// There is nobody left to tell but the record.
+async fn roll_back_behind_the_scenes(pass: &Pass, scope: &Scope, lease: Lease, failed: bool) {
+    match tokio::time::timeout(ROLLBACK_PATIENCE, lease.close(scope, End::Rollback)).await {
+        Ok(Closing::Breach) => {
+            let _recorded = pass.refuse("pg.rollback", Denial::StoreBreach);
+        }
+        Ok(Closing::WasAborted) if failed => {}
+        Ok(Closing::WasAborted | Closing::Failed { proven: false, .. }) => pass.failed_as("pg.rollback", UNPROVEN),
+        // Out of time, the lease itself has recorded it.
+        Ok(Closing::Ended { .. } | Closing::Failed { proven: true, .. }) | Err(_) => {}
     }
 }
 
-/// The deadline is looked at after so many rows.
+fn failed(entered: Entered<'_>, proven: bool) {
+    if proven { entered.failed() } else { entered.failed_as(UNPROVEN) }
+}
+
+/// The deadline and the standing are looked at after so many rows,
 const ROWS_PER_CHECK: usize = 64;
+/// and before a row that was asked for later than this after the last look.
+const CHECK_LASTS: Duration = Duration::from_millis(100);
 /// A connection that does not roll back within this time is closed.
-const ROLLBACK_PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
+const ROLLBACK_PATIENCE: Duration = Duration::from_secs(5);

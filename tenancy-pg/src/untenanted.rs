@@ -18,6 +18,7 @@ use crate::scope::{Access, End, Scope};
 use crate::statement::OneStatement;
 use crate::stream::{Outlet, stream};
 use crate::tenant_tx::Step;
+use crate::witness::{UNPROVEN, Witness};
 
 /// Reads what is declared global, with no tenant set.
 ///
@@ -41,14 +42,25 @@ impl Untenanted {
         self.shared.ensure_inspected()?;
         let options = &self.shared.options;
         let opening = self.scope.opening(Access::ReadOnly, options.statement_patience());
-        Ok(Lease::open(&self.shared.pool, &opening, options.most_connections()).await?)
+        let witness = Witness::Nobody(self.shared.gate.clone());
+        Ok(Lease::open(&self.shared.pool, &opening, options.most_connections(), witness).await?)
     }
 
     async fn close(&self, lease: Lease, end: End) -> Result<(), PgError> {
+        let gate = &self.shared.gate;
         match lease.close(&self.scope, end).await {
-            Closing::Ended { .. } | Closing::WasAborted => Ok(()),
-            Closing::Breach => Err(self.shared.gate.refuse("pg.untenanted", Denial::StoreBreach).into()),
-            Closing::Failed(error) => Err(error.into()),
+            Closing::Ended { .. } => Ok(()),
+            Closing::Breach => Err(gate.refuse("pg.untenanted", Denial::StoreBreach).into()),
+            Closing::WasAborted => {
+                gate.failed_as("pg.untenanted", UNPROVEN);
+                Ok(())
+            }
+            Closing::Failed { error, proven } => {
+                if !proven {
+                    gate.failed_as("pg.untenanted", UNPROVEN);
+                }
+                Err(error.into())
+            }
         }
     }
 

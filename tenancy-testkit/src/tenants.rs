@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use tenancy_core::{
-    AuditRecord, Clock, Credential, Life, LocalKeyProvider, MemoryKeyStore, MemorySink, MemoryTicketLedger, Ready,
-    Realm, RealmBuilder, RealmName, Region, RootKey, StaticDirectory, TenantContext, TenantId, TenantRecord,
+    AuditRecord, Clock, Credential, Life, LocalKeyProvider, MemoryKeyStore, MemorySink, MemoryTicketLedger, Outcome,
+    Ready, Realm, RealmBuilder, RealmName, Region, RootKey, StaticDirectory, TenantContext, TenantId, TenantRecord,
 };
 
 use crate::{FaultyDirectory, ManualClock, TestIssuer};
@@ -144,7 +144,9 @@ impl TestTenants {
 
     /// The rules of all denials on record so far, oldest first.
     pub async fn denied_rules(&self) -> Vec<String> {
-        self.audit().await.iter().filter_map(|record| record.rule().map(str::to_owned)).collect()
+        let records = self.audit().await;
+        let denied = records.iter().filter(|record| record.outcome() == Outcome::Denied);
+        denied.filter_map(|record| record.rule().map(str::to_owned)).collect()
     }
 
     fn now(&self) -> SystemTime {

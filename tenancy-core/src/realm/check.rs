@@ -41,6 +41,12 @@ impl RealmShared {
         self.auditor.record(Lane::Anonymous, event);
         denial
     }
+
+    /// Records a failure of work that nobody with a chain here asked for.
+    pub(crate) fn fail_anonymous(&self, action: &'static str, store: Option<StoreName>, what: &'static str) {
+        let event = AuditEvent::new(action, Outcome::Failed, self.clock.now());
+        self.auditor.record(Lane::Anonymous, AuditEvent { store, rule: Some(what), ..event });
+    }
 }
 
 impl Check {

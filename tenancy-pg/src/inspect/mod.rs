@@ -7,6 +7,8 @@
 //! writes, so its absence is no leak (rowsecurity.c, `add_security_quals`); `pg_read_all_data` does not go past row
 //! level security.
 
+mod keys;
+mod objects;
 mod policies;
 mod report;
 mod roles;
@@ -30,17 +32,26 @@ use crate::options::PgOptions;
 #[must_use]
 pub struct InspectPolicy {
     server_floor: Severity,
+    shared_objects: Severity,
 }
 
 impl InspectPolicy {
-    /// An old server is a warning; everything else that is found is fatal unless it says otherwise.
+    /// An old server and large objects within reach are warnings; everything else that is found is fatal unless it says
+    /// otherwise.
     pub const fn new() -> Self {
-        Self { server_floor: Severity::Warning }
+        Self { server_floor: Severity::Warning, shared_objects: Severity::Warning }
     }
 
     /// What a server below the minimum minor release means.
     pub const fn server_floor(mut self, severity: Severity) -> Self {
         self.server_floor = severity;
+        self
+    }
+
+    /// What it means that the service may use large objects. Every role may in a new database, until
+    /// [`hardening_sql`](crate::hardening_sql) was run there.
+    pub const fn shared_objects(mut self, severity: Severity) -> Self {
+        self.shared_objects = severity;
         self
     }
 }
@@ -85,7 +96,9 @@ async fn look(
     for table in &tables {
         findings.extend(policies::findings(connection, table, roles.len() > 1).await?);
     }
+    findings.extend(keys::findings(connection, declaration).await?);
     findings.extend(world::findings(connection, declaration).await?);
+    findings.extend(objects::findings(connection, policy.shared_objects).await?);
     findings.sort_by_key(|finding| finding.severity);
     Ok(Inspection {
         server_version: session.version,

@@ -119,7 +119,7 @@ macro_rules! codes {
                 match self { $(Self::$name => $code,)* }
             }
 
-            /// What it is about: `role`, `schema`, `policy` or `server`.
+            /// What it is about: `role`, `schema`, `policy`, `server` or `shared_objects`.
             #[must_use]
             pub const fn class(self) -> &'static str {
                 match self { $(Self::$name => $class,)* }
@@ -175,6 +175,14 @@ codes! {
     GlobalReadsTenant = "PG020", "schema", "global relation reads a tenant table";
     /// The server's release has known holes in row level security.
     ServerRelease = "PG021", "server", "old server release";
+    /// A foreign key between tenant tables that does not pair their tenant columns.
+    ForeignKey = "PG022", "schema", "foreign key across tenants";
+    /// A unique index of a tenant table without the tenant column.
+    UniqueIndex = "PG023", "schema", "unique across tenants";
+    /// The service may make objects of its own, which no policy holds.
+    CreateRight = "PG024", "schema", "right to create objects";
+    /// The service may use large objects, which have no policies and are the role's, not a tenant's.
+    LargeObjects = "PG025", "shared_objects", "large objects within reach";
 }
 
 impl Serialize for Code {

@@ -7,6 +7,8 @@ use super::report::{Code, Finding};
 use super::roles::Role;
 use crate::declaration::{Declaration, TenantTable};
 use crate::error::PgError;
+use crate::ident::quote_ident;
+use crate::policy::POLICY;
 
 /// A declared table and what the catalog says of it.
 pub(super) struct Table<'d> {
@@ -26,6 +28,7 @@ pub(super) struct Found {
     active: bool,
     column_type: Option<String>,
     column_not_null: Option<bool>,
+    collation_deterministic: Option<bool>,
     pub(super) may_select: bool,
     pub(super) may_insert: bool,
     pub(super) may_update: bool,
@@ -146,6 +149,19 @@ fn of_column(declared: &TenantTable, found: &Found) -> Option<Finding> {
     let (table, column, wanted) = (&declared.relation, declared.column.quoted(), declared.key.sql());
     let fatal =
         |why: String, fix: String| Some(Finding::fatal(Code::TenantColumn, format!("{table}.{column}"), why, fix));
+    if found.collation_deterministic == Some(false) {
+        return fatal(
+            "The column's collation holds different texts for equal, upper and lower case say. Two tenants whose keys it \
+             does not tell apart read each other's rows."
+                .to_owned(),
+            format!(
+                "DROP POLICY IF EXISTS {} ON {table};\n\
+                 ALTER TABLE {table} ALTER COLUMN {column} TYPE {wanted} COLLATE \"C\";\n{}",
+                quote_ident(POLICY),
+                declared.policy_sql()
+            ),
+        );
+    }
     match (&found.column_type, found.column_not_null) {
         (Some(present), _) if present != wanted => fatal(
             format!(
@@ -177,6 +193,7 @@ select c.oid, c.relkind::text as kind, pg_get_userbyid(c.relowner)::text as owne
        exists (select from me where pg_has_role(u, n.nspowner, 'MEMBER')) as schema_owner_reachable,
        c.relrowsecurity as rls, c.relforcerowsecurity as forced, row_security_active(c.oid) as active,
        format_type(a.atttypid, a.atttypmod) as column_type, a.attnotnull as column_not_null,
+       co.collisdeterministic as collation_deterministic,
        exists (select from me where has_any_column_privilege(u, c.oid, 'SELECT')) as may_select,
        exists (select from me where has_any_column_privilege(u, c.oid, 'INSERT')) as may_insert,
        exists (select from me where has_any_column_privilege(u, c.oid, 'UPDATE')) as may_update,
@@ -189,4 +206,5 @@ select c.oid, c.relkind::text as kind, pg_get_userbyid(c.relowner)::text as owne
 from pg_class c
 join pg_namespace n on n.oid = c.relnamespace
 left join pg_attribute a on a.attrelid = c.oid and a.attname = $3 and a.attnum > 0 and not a.attisdropped
+left join pg_collation co on co.oid = a.attcollation
 where n.nspname = $1 and c.relname = $2";

@@ -4,7 +4,7 @@ use sqlx::AssertSqlSafe;
 use sqlx::postgres::PgConnectOptions;
 use tenancy_pg::{
     Code, Database, Declaration, InspectPolicy, Inspection, PgError, PgOptions, RowKeyType, Severity, TenantTable,
-    grant_sql, policy_sql,
+    grant_sql, hardening_sql, policy_sql,
 };
 use tenancy_testkit::APP;
 
@@ -178,6 +178,107 @@ async fn everything_within_reach_is_declared_or_found() {
         ],
     )
     .await;
+}
+
+/// What the service makes itself has no policy, and is every tenant's.
+#[tokio::test]
+async fn a_right_to_create_is_fatal() {
+    let world = World::new().await;
+    let place = "role {role}; alter role app noinherit; grant {role} to app";
+    each_is_found_and_mended(
+        &world,
+        &[
+            (
+                "in the schema of the tables",
+                "grant create on schema public to app",
+                Code::CreateRight,
+                "revoke create on schema public from app",
+            ),
+            (
+                "through PUBLIC, as before Postgres 15",
+                "grant create on schema public to public",
+                Code::CreateRight,
+                "revoke create on schema public from public",
+            ),
+            (
+                "in another schema",
+                "create schema aside; grant create on schema aside to app",
+                Code::CreateRight,
+                "drop schema aside",
+            ),
+            ("in a schema of its own", "create schema aside authorization app", Code::CreateRight, "drop schema aside"),
+            (
+                "in the catalog",
+                "grant create on schema pg_catalog to app",
+                Code::CreateRight,
+                "revoke create on schema pg_catalog from app",
+            ),
+            (
+                "schemas",
+                "grant create on database {db} to app",
+                Code::CreateRight,
+                "revoke create on database {db} from app",
+            ),
+            (
+                "through a role that app can become",
+                &format!("create {place}; grant create on schema public to {{role}}"),
+                Code::CreateRight,
+                "revoke create on schema public from {role}; drop role {role}; alter role app inherit",
+            ),
+        ],
+    )
+    .await;
+    let temporary = world.named("grant temporary on database {db} to app");
+    world.server.run(&temporary).await;
+    assert_eq!(found(&world).await, [], "a temporary table is the session's, and that is closed");
+}
+
+/// Open to every role in a new database, so only a warning unless asked for.
+#[tokio::test]
+async fn large_objects_are_found_until_the_database_is_hardened() {
+    let world = World::new().await;
+    let strict = InspectPolicy::new().shared_objects(Severity::Fatal);
+    let open = async || {
+        let uninspected = Database::connect(world.tenants.realm(), world.options()).await.unwrap();
+        uninspected.inspect_with(&world.declaration, strict).await
+    };
+    let large = async || {
+        let report = report(&world, world.server.app_options()).await;
+        report.findings.into_iter().find(|finding| finding.code == Code::LargeObjects)
+    };
+    let finding = large().await.unwrap();
+    assert_eq!((finding.severity, finding.code.class()), (Severity::Warning, "shared_objects"));
+    let refused = open().await.unwrap_err();
+    assert!(matches!(&refused, PgError::Inspection(report) if report.fatal().count() == 1), "{refused}");
+
+    for _again in 0..2 {
+        world.server.run(&hardening_sql()).await;
+    }
+    assert_eq!(large().await, None);
+    let database = open().await.unwrap();
+    let acme = world.scoped(&database, "acme").await;
+    for sql in [
+        "select lo_from_bytea(0, 'x')",
+        "select lo_create(0)",
+        "select lo_creat(-1)",
+        "select lo_get(1)",
+        "select lo_get(1, 0, 1)",
+        "select lo_open(1, 262144)",
+        "select lo_put(1, 0, 'x')",
+        "select lo_unlink(1)",
+        "select * from pg_largeobject",
+    ] {
+        let refused = sqlx::query(sql).execute(&acme).await.unwrap_err();
+        assert_eq!(refused.as_database_error().unwrap().code().unwrap(), "42501", "{sql}");
+    }
+    for (function, name) in
+        [("lo_get(oid)", "app"), ("lo_import(text, oid)", "public"), ("loread(integer, integer)", "app")]
+    {
+        world.server.run(&format!("grant execute on function {function} to {name}")).await;
+        assert_eq!(large().await.unwrap().object, function);
+        world.server.run(&format!("revoke execute on function {function} from {name}")).await;
+    }
+    assert_eq!(large().await, None);
 }
 
 /// P8's second half: clean once is not clean for ever.

@@ -7,5 +7,7 @@ mod common;
 mod control;
 mod executor;
 mod inspection;
+mod inspection_of_keys;
 mod policies;
 mod throwaway;
+mod unproven;

@@ -1,0 +1,26 @@
+//! Who is told of a transaction whose scope was never proven.
+
+use tenancy_core::{Gate, Pass};
+
+/// Records, in the chain of the tenant whose transaction it was, that its end could not show whose rows it saw.
+///
+/// A statement that leaves its scope is found out by the closing batch. One that also keeps that batch from running, by
+/// ending its own session say, must not get away without a trace.
+pub(crate) enum Witness {
+    /// A tenant's transaction.
+    Tenant(Pass),
+    /// A transaction without a tenant.
+    Nobody(Gate),
+}
+
+impl Witness {
+    pub(crate) fn unproven(&self) {
+        match self {
+            Self::Tenant(pass) => pass.failed_as("pg.end", UNPROVEN),
+            Self::Nobody(gate) => gate.failed_as("pg.end", UNPROVEN),
+        }
+    }
+}
+
+/// In the place of the rule of a record: the transaction ended without its proof.
+pub(crate) const UNPROVEN: &str = "pg.unproven";
