@@ -9,7 +9,8 @@ pub(super) struct Config {
     _graph: Graph,
     pub(super) bans: Bans,
     pub(super) licenses: Licences,
-    pub(super) sources: Sources,
+    #[serde(rename = "sources")]
+    _sources: Sources,
 }
 
 /// Our graph has every feature, as here.
@@ -51,12 +52,11 @@ pub(super) struct Private {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(super) struct Sources {
+struct Sources {
     #[serde(rename = "unknown-registry")]
     _unknown_registry: Deny,
     #[serde(rename = "unknown-git")]
     _unknown_git: Deny,
-    pub(super) allow_registry: Vec<String>,
 }
 
 /// Nothing laxer is implemented.

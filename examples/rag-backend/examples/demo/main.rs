@@ -10,7 +10,10 @@ mod report;
 mod server;
 mod world;
 
+use std::fs::Permissions;
 use std::future::Future;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -25,9 +28,20 @@ use crate::world::World;
 /// What a step of the demo can end with. The text is for the person who started it.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-#[tokio::main]
-async fn main() -> ExitCode {
+fn main() -> ExitCode {
     let args = Args::parse();
+    let folder = tempfile::Builder::new().prefix("tenancy-demo-").permissions(Permissions::from_mode(0o700)).tempdir();
+    let (Ok(folder), Ok(runtime)) = (folder, tokio::runtime::Runtime::new()) else {
+        return failed(&"no folder or no threads to work with".into());
+    };
+    let code = runtime.block_on(demo(args, folder.path()));
+    // Whatever still runs has let go of its files before the folder is removed.
+    drop(runtime);
+    drop(folder);
+    code
+}
+
+async fn demo(args: Args, folder: &Path) -> ExitCode {
     let json = args.json;
     // Ctrl-C drops the run, and with it everything that was started; what is left on a server that runs anyway is
     // dropped by `stop`.
@@ -36,7 +50,7 @@ async fn main() -> ExitCode {
         Ok(server) => server,
         Err(failure) => return failed(&failure),
     };
-    let outcome = unless_interrupted(run(args, &server)).await;
+    let outcome = unless_interrupted(run(args, &server, folder)).await;
     server.stop().await;
     match outcome {
         None => interrupted(),
@@ -54,7 +68,7 @@ async fn main() -> ExitCode {
     }
 }
 
-async fn run(args: Args, server: &Server) -> Result<Report, Failure> {
+async fn run(args: Args, server: &Server, folder: &Path) -> Result<Report, Failure> {
     let corpora = Corpus::of(&args)?;
     let say = |text: String| {
         if !args.json {
@@ -62,7 +76,7 @@ async fn run(args: Args, server: &Server) -> Result<Report, Failure> {
         }
     };
     say(format!("postgres: {server}"));
-    let together = World::start(server, "demo", &corpora).await?;
+    let together = World::start(server, folder, "demo", &corpora).await?;
     say(format!("service:  {}", together.base()));
     let ingested = quality::ingest(&together, &corpora, args.json).await?;
     say(format!("ingested: {ingested} documents of {} tenants, as jobs", corpora.len()));
@@ -75,7 +89,7 @@ async fn run(args: Args, server: &Server) -> Result<Report, Failure> {
             corpus.tenant
         ));
         let beside = quality::ask_all(&together, corpus).await?;
-        let alone = World::start(server, "alone", std::slice::from_ref(corpus)).await?;
+        let alone = World::start(server, folder, "alone", std::slice::from_ref(corpus)).await?;
         quality::ingest(&alone, std::slice::from_ref(corpus), true).await?;
         let by_itself = quality::ask_all(&alone, corpus).await?;
         alone.stop().await?;
@@ -83,7 +97,7 @@ async fn run(args: Args, server: &Server) -> Result<Report, Failure> {
     }
 
     say("attacking: each tenant with the other's names, words, files, tickets and tokens".to_owned());
-    let stranger = World::start(server, "demo", &corpora).await?;
+    let stranger = World::start(server, folder, "demo", &corpora).await?;
     for (attacker, victim) in [(0, 1), (1, 0)] {
         let attempts: Vec<Attempt> = attacks::play(&together, &stranger, &corpora[attacker], &corpora[victim]).await?;
         report.attempts(attempts);

@@ -1,16 +1,13 @@
 //! One running service with its own realm, database, index, files and log.
 
 use std::collections::HashMap;
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use rag_backend::{
     Embedder, Extractive, HashedNgrams, LateService, Logins, MIGRATIONS, OperatorLogin, Service, ServiceParts,
 };
 use secrecy::SecretString;
-use tempfile::TempDir;
 use tenancy_stack::Stores;
 use tenancy_stack::cache::{Caches, MemoryBackend};
 use tenancy_stack::core::{
@@ -32,7 +29,8 @@ use crate::server::Server;
 pub(crate) struct World {
     service: Service,
     base: String,
-    folder: TempDir,
+    /// Below the demo's own, which is removed when nothing works in it any more.
+    folder: PathBuf,
     directory: StaticDirectory,
     passwords: HashMap<String, SecretString>,
     serving: JoinHandle<()>,
@@ -41,10 +39,14 @@ pub(crate) struct World {
 
 impl World {
     /// Starts a service for these tenants: migrations by the owner, everything else as the application role.
-    pub(crate) async fn start(server: &Server, realm: &str, corpora: &[Corpus]) -> Result<Self, Failure> {
-        let folder =
-            tempfile::Builder::new().prefix("tenancy-demo-").permissions(Permissions::from_mode(0o700)).tempdir()?;
-        let at = |name: &str| folder.path().join(name);
+    pub(crate) async fn start(
+        server: &Server,
+        folder: &Path,
+        realm: &str,
+        corpora: &[Corpus],
+    ) -> Result<Self, Failure> {
+        let folder = tempfile::Builder::new().prefix("world-").tempdir_in(folder)?.keep();
+        let at = |name: &str| folder.join(name);
         let mut logins = Logins::new();
         let mut passwords = HashMap::new();
         let directory = StaticDirectory::new();
@@ -113,7 +115,7 @@ impl World {
 
     /// The folder that holds the tenants' files, as an attacker with the best guess would know it.
     pub(crate) fn files(&self) -> PathBuf {
-        self.folder.path().join("files")
+        self.folder.join("files")
     }
 
     /// The life of a tenant.
@@ -124,14 +126,14 @@ impl World {
     /// Every audit record so far.
     pub(crate) async fn records(&self) -> Result<Vec<AuditRecord>, Failure> {
         self.service.realm().flush().await?;
-        let text = std::fs::read_to_string(self.folder.path().join("audit.jsonl"))?;
+        let text = std::fs::read_to_string(self.folder.join("audit.jsonl"))?;
         Ok(text.lines().map(AuditRecord::parse).collect::<Result<_, _>>()?)
     }
 
     /// Verifies the whole log.
     pub(crate) async fn verify_audit(&self) -> Result<VerifyReport, Failure> {
         self.service.realm().flush().await?;
-        Ok(verify_log(self.folder.path().join("audit.jsonl"))?)
+        Ok(verify_log(self.folder.join("audit.jsonl"))?)
     }
 
     /// Leaves the service running until Ctrl-C.
