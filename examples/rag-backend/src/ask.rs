@@ -131,7 +131,7 @@ pub(crate) async fn embed(
 
 /// Keeps the passages that stand in a document of the tenant word for word: the index says where to look, the database
 /// says what is there.
-async fn verified(mine: &TenantStores, found: Vec<Citation>) -> Result<Vec<Citation>, ServiceError> {
+pub(crate) async fn verified(mine: &TenantStores, found: Vec<Citation>) -> Result<Vec<Citation>, ServiceError> {
     let ids: Vec<&str> = found.iter().map(|c| c.document.as_str()).collect();
     let documents: Vec<(String, String)> = sqlx::query_as("select id, body from documents where id = any($1)")
         .bind(ids)

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use tenancy_stack::Denial;
 use tenancy_stack::tools::{Closed, Effect, RegistryError, Tool, ToolError, ToolOutput, ToolRegistry, ToolScope};
 
-use crate::ask::find;
+use crate::ask::{find, verified};
 use crate::error::ServiceError;
 use crate::service::{Service, WeakService};
 
@@ -66,6 +66,7 @@ impl Tool for SearchDocuments {
         let service = self.service.reach().ok_or_else(|| ToolError::failed("the service is starting or gone"))?;
         let mine = service.stores().scoped(scope.context()).map_err(refused)?;
         let found = find(&service, &mine, &query, 3).await.map_err(refused)?;
+        let found = verified(&mine, found).await.map_err(refused)?;
         let lines: Vec<String> = found.iter().map(|c| format!("{}: {}", c.document, c.passage)).collect();
         Ok(ToolOutput::text(lines.join("\n")))
     }
