@@ -301,3 +301,30 @@ async fn a_denial_takes_no_connection() {
     assert_eq!(refused.denial(), Some(Denial::TenantSuspended));
     held.rollback().await.unwrap();
 }
+
+/// What a tenant wrote before its future was dropped in the middle of a statement is not committed by whoever gets the
+/// connection next. The server takes its time, so that the drop comes while an answer is owed, on any machine.
+#[tokio::test]
+async fn a_write_dropped_in_flight_is_not_committed_by_the_next_borrower() {
+    let world = World::new().await;
+    let database = world.open().await;
+    let acme = world.scoped(&database, "acme").await;
+    let globex = world.scoped(&database, "globex").await;
+    let insert = "insert into note (id, tenant_id, body) values ($1, $2, 'half')";
+    for (what, slow) in [
+        ("a statement", "select pg_sleep(0.3)"),
+        ("a write", "update note set body = body where pg_sleep(0.3) is not null"),
+        ("a lock", "select pg_advisory_xact_lock(1), pg_sleep(0.3)"),
+    ] {
+        let mut tx = acme.begin().await.unwrap();
+        sqlx::query(insert).bind(100_i64).bind(world.life("acme").uuid()).execute(&mut tx).await.unwrap();
+        let asked = sqlx::query(sqlx::AssertSqlSafe(slow)).execute(&mut tx);
+        assert!(tokio::time::timeout(std::time::Duration::from_millis(50), asked).await.is_err(), "{what}");
+        drop(tx);
+        let own = world.life("globex").uuid();
+        sqlx::query(insert).bind(200_i64).bind(own).execute(&globex).await.unwrap();
+        assert_eq!(world.rows_in_truth("id = 200").await, 1, "{what}: the neighbour's own write is kept");
+        assert_eq!(world.rows_in_truth("id = 100").await, 0, "{what}: half a transaction was committed");
+        world.server.run("delete from note where id = 200").await;
+    }
+}
