@@ -1,7 +1,5 @@
 //! Who inside a tenant shares a kept result, and who does not.
 
-#![expect(clippy::unwrap_used, reason = "a test stops where it can't go on")]
-
 use secrecy::ExposeSecret;
 use tenancy_core::Visibility::{Roles, Subject, Tenant};
 use tenancy_core::permission::ManageKeys;
