@@ -68,7 +68,6 @@
 mod control;
 mod database;
 mod declaration;
-mod declaration_toml;
 mod error;
 mod ident;
 mod inspect;
@@ -89,7 +88,9 @@ mod witness;
 // The public interface is:
 pub use control::{ControlStore, PgCorpusVersions, PgDirectory, PgKeyStore, PgTicketLedger, migrate_control};
 pub use database::{Database, Inspected, STORE, Uninspected};
-pub use declaration::{Declaration, DeclarationBuilder, DeclarationError, GlobalTable, RowKeyType, TenantTable};
+pub use declaration::{
+    Declaration, DeclarationBuilder, DeclarationError, LegacyRole, Relation, RowKeyType, TenantTable,
+};
 pub use error::PgError;
 pub use inspect::{Code, Finding, InspectPolicy, Inspection, Severity};
 pub use migrate::migrate;

@@ -19,7 +19,7 @@ pub fn grant_sql(declaration: &Declaration, role: &str) -> String {
     let role = quote_ident(role);
     let mut sql = String::new();
     let tenant = declaration.tenant_tables().iter().map(|t| (&t.relation, "SELECT, INSERT, UPDATE, DELETE"));
-    let global = declaration.global_tables().iter().map(|t| (&t.relation, "SELECT"));
+    let global = declaration.global_tables().iter().map(|relation| (relation, "SELECT"));
     for (relation, rights) in tenant.chain(global) {
         sql += &format!(
             "GRANT USAGE ON SCHEMA {} TO {role};\nREVOKE ALL ON TABLE {relation} FROM {role};\n\
@@ -64,11 +64,16 @@ impl TenantTable {
         )
     }
 
-    /// `column = the row key`.
+    /// `column = the row key`. In signed mode the function that verifies the seal is behind a sub-select, so that it runs
+    /// once a statement and parallel plans stay possible.
     fn bound_sql(&self) -> String {
+        let column = self.column.quoted();
+        if self.signed {
+            return format!("{column} = (SELECT tenancy.signed_row_key_{}())", self.key.sql());
+        }
         let setting = quote_text(self.setting.as_str());
         let key = format!("NULLIF(current_setting({setting}, true), '')");
-        format!("{} = {key}::{}", self.column.quoted(), self.key.sql())
+        format!("{column} = {key}::{}", self.key.sql())
     }
 }
 
@@ -111,6 +116,11 @@ CREATE POLICY "tenancy_row_key" ON "Old ""Shop"""."Bestellung ä" FOR ALL TO PUB
     WITH CHECK ("Kunde" = NULLIF(current_setting('tenancy.row_key', true), '')::bigint);
 "#
         );
+        let signed =
+            Declaration::builder().signed().tenant_table(declaration.tenant_tables()[0].clone()).build().unwrap();
+        let bound = "\"Kunde\" = (SELECT tenancy.signed_row_key_bigint())";
+        let sql = super::policy_sql(&signed);
+        assert!(sql.contains(&format!("USING ({bound})\n    WITH CHECK ({bound})")), "{sql}");
         let grants = super::grant_sql(&declaration, "app");
         assert!(grants.contains("GRANT SELECT ON TABLE \"public\".\"country\" TO \"app\";"), "{grants}");
     }

@@ -45,7 +45,7 @@ fn judge(reached: &Reached, declaration: &Declaration) -> Option<Finding> {
         );
         return Some(Finding::fatal(Code::ChildReachable, object, why, revoke));
     }
-    let global = declaration.global_tables().iter().any(|table| is(&table.relation));
+    let global = declaration.global_tables().iter().any(is);
     match (global, &reached.reads) {
         (true, None) => None,
         (true, Some(table)) => {

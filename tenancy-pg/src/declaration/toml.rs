@@ -1,0 +1,201 @@
+//! The `[database]` section of `tenancy.toml`.
+
+use serde::Deserialize;
+
+use super::{Declaration, DeclarationError, RowKeyType, TenantTable};
+
+impl Declaration {
+    /// Reads the `[database]` section; other sections of the file are other crates'.
+    ///
+    /// ```
+    /// # use tenancy_pg::Declaration;
+    /// let declaration = Declaration::from_toml(r#"
+    ///     [database]
+    ///     tenant-tables = [
+    ///         { table = "note", column = "tenant_id", type = "uuid" },
+    ///         { schema = "Old Shop", table = "Order", column = "Customer", type = "uuid" },
+    ///         { table = "event", column = "tenant_id", type = "uuid", composite-keys = true, partitioned = true },
+    ///     ]
+    ///     global-tables = [{ table = "country" }]
+    ///
+    ///     setting = "tenancy.row_key"              # this and what follows may be left out
+    ///     signed = true                            # needs tenant columns of one type
+    ///     registry = true                          # the same
+    ///     report = [{ table = "notes_by_month" }]
+    ///     legacy-roles = [{ role = "monolith", until = "2027-03-31", reason = "billing still runs there" }]
+    /// "#)?;
+    /// assert_eq!(declaration.tenant_tables()[0].schema(), "public");
+    /// # Ok::<(), tenancy_pg::DeclarationError>(())
+    /// ```
+    ///
+    /// Names stand there as the catalog holds them, without SQL's quotes.
+    ///
+    /// # Errors
+    /// [`DeclarationError`] for a key that is not known, a missing section, or as
+    /// [`build`](crate::DeclarationBuilder::build).
+    pub fn from_toml(text: &str) -> Result<Self, DeclarationError> {
+        let file: File = ::toml::from_str(text).map_err(|e| DeclarationError::Toml(e.message().to_owned()))?;
+        let Section { setting, signed, registry, tenant_tables, global_tables, report, legacy_roles } = file.database;
+        let mut builder = Self::builder();
+        builder.signed = signed;
+        builder.registry = registry;
+        if let Some(setting) = setting {
+            builder = builder.setting(&setting);
+        }
+        for TenantEntry { schema, table, column, key, composite_keys, partitioned, floor } in tenant_tables {
+            let plain = TenantTable::new(&schema, &table, &column, key)?;
+            builder = builder.tenant_table(TenantTable { composite_keys, partitioned, floor, ..plain });
+        }
+        for RelationEntry { schema, table } in global_tables {
+            builder = builder.global_table(&schema, &table);
+        }
+        for RelationEntry { schema, table } in report {
+            builder = builder.report(&schema, &table);
+        }
+        for LegacyEntry { role, until, reason } in legacy_roles {
+            builder = builder.legacy_role(&role, &until, &reason);
+        }
+        builder.build()
+    }
+}
+
+#[derive(Deserialize)]
+struct File {
+    database: Section,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Section {
+    setting: Option<String>,
+    #[serde(default)]
+    signed: bool,
+    #[serde(default)]
+    registry: bool,
+    #[serde(default)]
+    tenant_tables: Vec<TenantEntry>,
+    #[serde(default)]
+    global_tables: Vec<RelationEntry>,
+    #[serde(default)]
+    report: Vec<RelationEntry>,
+    #[serde(default)]
+    legacy_roles: Vec<LegacyEntry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct TenantEntry {
+    #[serde(default = "public")]
+    schema: String,
+    table: String,
+    column: String,
+    #[serde(rename = "type")]
+    key: RowKeyType,
+    #[serde(default)]
+    composite_keys: bool,
+    #[serde(default)]
+    partitioned: bool,
+    #[serde(default)]
+    floor: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RelationEntry {
+    #[serde(default = "public")]
+    schema: String,
+    table: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LegacyEntry {
+    role: String,
+    until: String,
+    reason: String,
+}
+
+fn public() -> String {
+    "public".to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_understood_is_refused() {
+        for (text, part) in [
+            ("", "database"),
+            ("[database]\ntenant_tables = []", "tenant_tables"),
+            ("[database]\ntenant-tables = [{ table = 't', column = 'c', type = 'int' }]", "int"),
+            ("[database]\ntenant-tables = [{ table = 't', type = 'uuid' }]", "column"),
+            ("[database]\nglobal-tables = [{ table = '' }]", "empty"),
+            ("[database]\nglobal-tables = [{ table = 'a' }, { table = 'a' }]", "twice"),
+            ("[database]\nlegacy-roles = [{ role = 'old', until = '2027-02-29', reason = 'r' }]", "day"),
+            ("[database]\nlegacy-roles = [{ role = 'old', until = '2027-02-28', reason = ' ' }]", "reason"),
+            ("[database]\nlegacy-roles = [{ role = 'old', until = '2027-02-28' }]", "reason"),
+            (
+                "[database]\nlegacy-roles = [{ role = 'a', until = '2027-02-28', reason = 'r' }, \
+                 { role = 'a', until = '2027-02-28', reason = 'r' }]",
+                "twice",
+            ),
+            ("[database]\nreport = [{ table = 'a' }]\nglobal-tables = [{ table = 'a' }]", "twice"),
+            (
+                "[database]\nreport = [{ table = 't' }]\n\
+                 tenant-tables = [{ table = 't', column = 'c', type = 'text', floor = true }]",
+                "floor",
+            ),
+            (
+                "[database]\nlegacy-roles = [{ role = 'a', until = '2027-02-28', reason = 'r' }]\n\
+                 tenant-tables = [{ table = 't', column = 'c', type = 'text', floor = true }]",
+                "floor",
+            ),
+            (
+                "[database]\nsigned = true\ntenant-tables = [{ table = 't', column = 'c', type = 'text' }, \
+                 { table = 'u', column = 'c', type = 'uuid' }]",
+                "one type",
+            ),
+            ("[database]\nsetting = 'row_key'", "dot"),
+            ("[database]\nsetting = \"a.b'; drop\"", "dot"),
+        ] {
+            let error = Declaration::from_toml(text).unwrap_err().to_string();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn code_and_file_say_the_same() {
+        let table = |name| TenantTable::new("public", name, "tenant_id", RowKeyType::BigInt).unwrap();
+        let code = Declaration::builder()
+            .signed()
+            .registry()
+            .tenant_table(table("note").composite_keys().partitioned())
+            .tenant_table(table("event"))
+            .report("public", "note")
+            .report("stats", "notes_by_month")
+            .legacy_role("monolith", "2027-03-31", "billing still runs there");
+        let file = Declaration::from_toml(
+            "[database]
+             signed = true
+             registry = true
+             tenant-tables = [
+                 { table = 'note', column = 'tenant_id', type = 'bigint', composite-keys = true, partitioned = true },
+                 { table = 'event', column = 'tenant_id', type = 'bigint' },
+             ]
+             report = [{ table = 'note' }, { schema = 'stats', table = 'notes_by_month' }]
+             legacy-roles = [{ role = 'monolith', until = '2027-03-31', reason = 'billing still runs there' }]",
+        );
+        assert_eq!(code.build(), file);
+        let floor =
+            "[database]\ntenant-tables = [{ table = 'note', column = 'tenant_id', type = 'bigint', floor = true }]";
+        let code = Declaration::builder().tenant_table(table("note").floor()).build();
+        assert_eq!(code, Declaration::from_toml(floor));
+    }
+
+    #[test]
+    fn other_sections_are_left_alone() {
+        let text = "[realm]\nname = 'prod'\n[database]\nglobal-tables = [{ table = 'country' }]";
+        assert_eq!(Declaration::from_toml(text).unwrap().global_tables().len(), 1);
+    }
+}
