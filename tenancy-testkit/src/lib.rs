@@ -26,7 +26,7 @@
 //!
 //! # Features
 //!
-//! `pg`: a throwaway Postgres. `stack`: every store of a [`TestTenants`].
+//! `pg`: a throwaway Postgres, and a throwaway PgBouncer in front of it. `stack`: every store of a [`TestTenants`].
 //!
 //! # MSRV
 //!
@@ -49,7 +49,10 @@ pub use clock::ManualClock;
 pub use faulty::{Fault, FaultyDirectory};
 pub use issuer::TestIssuer;
 #[cfg(feature = "pg")]
-pub use postgres::{APP, CONTROL, OWNER, PostgresUnavailable, TestDatabase, ThrowawayPostgres};
+pub use postgres::{
+    APP, CONTROL, OWNER, PgBouncerOptions, PgBouncerUnavailable, PoolMode, PostgresUnavailable, ServerOptions,
+    TestDatabase, ThrowawayPgBouncer, ThrowawayPostgres,
+};
 #[cfg(feature = "stack")]
 pub use stores::{TestStores, TestStoresBuilder};
 #[doc(no_inline)]

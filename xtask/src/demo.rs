@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use clap::Args;
 
 use crate::failure::Failure;
-use crate::{postgres, shell};
+use crate::{servers, shell};
 
 /// With DATABASE_URL set, that server is used and none is started.
 #[derive(Args)]
@@ -17,7 +17,7 @@ pub(crate) struct Options {
 
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if std::env::var_os("DATABASE_URL").is_none() {
-        postgres::ensure()?;
+        servers::ensure_postgres()?;
     }
     let mut command = shell::cargo();
     command.args(["run", "--package", PACKAGE, "--example", "demo", "--"]).args(&options.args);

@@ -11,7 +11,7 @@ mod guardrails;
 mod laws;
 mod leftovers;
 mod policy;
-mod postgres;
+mod servers;
 mod shell;
 mod test;
 mod workspace;

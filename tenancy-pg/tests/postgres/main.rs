@@ -10,5 +10,4 @@ mod inspection;
 mod inspection_of_keys;
 mod policies;
 mod standing;
-mod throwaway;
 mod unproven;

@@ -18,7 +18,7 @@ use self::header::{Expect, Header};
 use self::tree::Tree;
 use self::verdict::{Run, Verdict};
 use crate::failure::Failure;
-use crate::{postgres, shell};
+use crate::{servers, shell};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -39,7 +39,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if options.only.is_none() {
         enough(&breaks)?;
     }
-    postgres::ensure()?;
+    servers::ensure_all()?;
     let tree = Tree::copy()?;
 
     let mut tests: BTreeMap<String, bool> = BTreeMap::new();

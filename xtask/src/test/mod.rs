@@ -11,7 +11,7 @@ use clap::Args;
 
 use self::report::Report;
 use crate::failure::Failure;
-use crate::{postgres, shell};
+use crate::{servers, shell};
 
 #[derive(Args, Default)]
 pub(crate) struct Options {
@@ -26,7 +26,7 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let start = Instant::now();
     // The tests start servers of their own, whatever DATABASE_URL says.
-    postgres::ensure()?;
+    servers::ensure_all()?;
     println!(
         "Building all tests. The first time, with all dependencies, takes about a quarter of an hour on two cores."
     );

@@ -1,0 +1,128 @@
+//! Server programs that end with this process, run by somebody who isn't root.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use tempfile::TempDir;
+
+/// Neither Postgres nor PgBouncer runs as root, so root lends them an ordinary user.
+#[derive(Clone, Copy)]
+pub(super) struct ServerUser(Option<(u32, u32)>);
+
+impl ServerUser {
+    pub(super) fn choose() -> io::Result<Self> {
+        if effective_uid()? != 0 {
+            return Ok(Self(None));
+        }
+        let accounts = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+        let ids = |name: &str| {
+            accounts.lines().find_map(|line| {
+                let mut fields = line.split(':');
+                (fields.next()? == name).then_some(())?;
+                Some((fields.nth(1)?.parse().ok()?, fields.next()?.parse().ok()?))
+            })
+        };
+        Ok(Self(Some(ids("postgres").or_else(|| ids("nobody")).unwrap_or((NOBODY, NOBODY)))))
+    }
+
+    /// A folder that only this user can enter.
+    pub(super) fn private_directory(self, prefix: &str) -> io::Result<TempDir> {
+        let base = std::env::temp_dir();
+        // A socket's whole path has about a hundred bytes at most.
+        let base = if base.as_os_str().len() < 60 { base } else { PathBuf::from("/tmp") };
+        let directory = tempfile::Builder::new().prefix(prefix).tempdir_in(base)?;
+        self.own(directory.path())?;
+        Ok(directory)
+    }
+
+    /// A file that this user owns.
+    pub(super) fn write(self, file: &Path, text: &str) -> io::Result<()> {
+        std::fs::write(file, text)?;
+        self.own(file)
+    }
+
+    pub(super) fn command(self, program: &Path) -> Command {
+        use std::os::unix::process::CommandExt;
+        let mut command = Command::new(program);
+        if let Self(Some((uid, gid))) = self {
+            command.uid(uid).gid(gid);
+        }
+        // A group of its own: Ctrl-C is for the test, whose end the server then notices.
+        command.process_group(0).current_dir("/").env_remove("PGOPTIONS").env("LC_ALL", "C");
+        command
+    }
+
+    fn own(self, path: &Path) -> io::Result<()> {
+        match self.0 {
+            Some((uid, gid)) => std::os::unix::fs::chown(path, Some(uid), Some(gid)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The owner of a new file is who we are.
+fn effective_uid() -> io::Result<u32> {
+    use std::os::unix::fs::MetadataExt;
+    Ok(tempfile::tempfile()?.metadata()?.uid())
+}
+
+/// The shell that keeps a server, and whose input is our life line.
+///
+/// Whether this value is dropped, the test panics, or the process is killed: the shell sees its input close, stops the
+/// server and removes its folder.
+pub(super) struct Keeper(Child);
+
+impl Keeper {
+    /// Runs `program` with its output in [`LOG`] of `directory`; `signal` is the one that asks it to end at once.
+    pub(super) fn start(
+        user: ServerUser,
+        directory: &Path,
+        signal: &str,
+        program: &Path,
+        arguments: &[String],
+    ) -> io::Result<Self> {
+        let child = user
+            .command(Path::new("/bin/sh"))
+            .args(["-c", SCRIPT, "keeper"])
+            .arg(directory)
+            .arg(signal)
+            .arg(program)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        Ok(Self(child))
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        let _reaped = self.0.wait();
+    }
+}
+
+/// What the server of this folder said.
+pub(super) fn log(directory: &Path) -> String {
+    std::fs::read_to_string(directory.join(LOG)).unwrap_or_default()
+}
+
+const NOBODY: u32 = 65534;
+const LOG: &str = "server.log";
+
+/// Starts the server, waits for the end of its input, stops the server (gently, then hard) and removes the folder.
+const SCRIPT: &str = r#"
+directory=$1 signal=$2
+shift 2
+"$@" </dev/null >"$directory/server.log" 2>&1 &
+server=$!
+cat >/dev/null
+kill -$signal $server 2>/dev/null
+tries=0
+while kill -0 $server 2>/dev/null && [ $tries -lt 50 ]; do tries=$((tries + 1)); sleep 0.1; done
+kill -KILL $server 2>/dev/null
+wait $server 2>/dev/null
+rm -rf "$directory"
+"#;
