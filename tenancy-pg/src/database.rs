@@ -3,13 +3,13 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use sqlx::postgres::PgPool;
 use tenancy_core::{Gate, Realm, StoreName, TenantContext};
 
 use crate::declaration::Declaration;
 use crate::error::PgError;
 use crate::inspect::{self, InspectPolicy, Inspection};
 use crate::options::PgOptions;
+use crate::pool::Pool;
 use crate::scope::Scope;
 use crate::tenant_db::TenantDb;
 use crate::untenanted::Untenanted;
@@ -61,7 +61,7 @@ pub struct Inspected {
 /// What the handles of an inspected database share.
 pub(crate) struct Shared {
     pub(crate) gate: Gate,
-    pub(crate) pool: PgPool,
+    pub(crate) pool: Arc<Pool>,
     pub(crate) options: PgOptions,
     pub(crate) declaration: Declaration,
     policy: InspectPolicy,
@@ -102,7 +102,7 @@ impl Database<Uninspected> {
     ) -> Result<Database<Inspected>, PgError> {
         let inspection = self.report(declaration, policy).await?.passed()?;
         let Uninspected { gate, options } = self.state;
-        let pool = options.pool(declaration.setting());
+        let pool = Pool::new(options.connect_options(declaration.setting()), options.limits());
         let declaration = declaration.clone();
         let shared = Shared { gate, pool, options, declaration, policy, last: Mutex::new(inspection) };
         Ok(Database { state: Inspected { shared: Arc::new(shared) } })

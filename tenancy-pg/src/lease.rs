@@ -6,18 +6,22 @@
 //! is decided by that count: a lease starts out dirty, only the proof at the end of a closing batch makes it clean, and
 //! a dirty one is closed.
 
-use futures_util::TryStreamExt;
-use sqlx::pool::PoolConnection;
-use sqlx::postgres::{PgConnection, PgPool, PgRow};
-use sqlx::{AssertSqlSafe, Connection, Either, Executor, Postgres, Row};
+use std::sync::Arc;
+use std::time::Duration;
 
+use futures_util::TryStreamExt;
+use sqlx::postgres::{PgConnection, PgRow};
+use sqlx::{AssertSqlSafe, Connection, Either, Executor, Row};
+use tokio::runtime::Handle;
+
+use crate::pool::{Pool, Taken};
 use crate::redact::ends_the_session;
 use crate::scope::{Began, End, Opening, Scope};
 use crate::witness::Witness;
 
-/// A connection that is closed when dropped, unless [`close`](Self::close) found it clean.
+/// A connection that is closed when dropped. It goes back to the pool by way of a cleaning that shows it clean.
 pub(crate) struct Lease {
-    connection: Option<PoolConnection<Postgres>>,
+    taken: Option<Taken>,
     began: Began,
     /// Told when the lease is dropped. There from the opening until the answer of the closing batch.
     witness: Option<Witness>,
@@ -47,16 +51,11 @@ impl Lease {
     /// Takes a connection from the pool and opens a transaction in a scope.
     ///
     /// Dropped at any await: the connection is closed. A connection that turns out to be dead is closed and another
-    /// taken, at most `attempts` times.
-    pub(crate) async fn open(
-        pool: &PgPool,
-        opening: &Opening,
-        attempts: u32,
-        witness: Witness,
-    ) -> Result<Self, sqlx::Error> {
-        let mut left = attempts;
+    /// taken, as often as there can be connections in the pool.
+    pub(crate) async fn open(pool: &Arc<Pool>, opening: &Opening, witness: Witness) -> Result<Self, sqlx::Error> {
+        let mut left = pool.most();
         loop {
-            let mut lease = Self { connection: Some(pool.acquire().await?), began: opening.began, witness: None };
+            let mut lease = Self { taken: Some(pool.take().await?), began: opening.began, witness: None };
             match lease.batch(&opening.sql).await {
                 Ok(rows) => {
                     let row = rows.last().ok_or(sqlx::Error::WorkerCrashed)?;
@@ -73,51 +72,79 @@ impl Lease {
 
     /// The connection, for a statement of the transaction.
     pub(crate) fn connection(&mut self) -> Result<&mut PgConnection, sqlx::Error> {
-        self.connection.as_deref_mut().ok_or(sqlx::Error::WorkerCrashed)
+        self.taken.as_mut().map(|taken| &mut taken.connection).ok_or(sqlx::Error::WorkerCrashed)
     }
 
-    /// Ends the transaction and gives the connection back if it is clean. Dropped at any await: the connection is
-    /// closed, and the transaction may or may not have been committed. Whoever calls records what comes back.
+    /// Ends the transaction. The answer does not wait for the cleaning, which happens behind the scenes.
+    ///
+    /// Dropped at any await: the connection is closed, and the transaction may or may not have been committed. Whoever
+    /// calls records what comes back.
     pub(crate) async fn close(mut self, scope: &Scope, end: End) -> Closing {
-        let closed = self.batch(&scope.closing(end, self.began)).await;
+        let ended = self.batch(&scope.ending(end, self.began)).await;
         self.witness = None;
-        let (clean, wrote) = match closed {
-            Ok(rows) => (self.is_clean(&rows), wrote(&rows)),
-            // The transaction has ended; what failed is the cleaning, and the connection pays for it.
-            Err(Stopped { completed, rows, .. }) if completed > END_STATEMENT => (false, wrote(&rows)),
+        match ended {
+            Ok(rows) => {
+                self.clean_behind_the_scenes(scope.cleaning());
+                Closing::Ended { wrote: wrote(&rows) }
+            }
             Err(stopped) => {
                 let closing = stopped.closing();
                 if matches!(closing, Closing::WasAborted) {
-                    self.roll_back(scope).await;
+                    self.clean_behind_the_scenes(scope.abandoning());
                 }
-                return closing;
+                closing
             }
-        };
-        self.give_back_if(clean);
-        Closing::Ended { wrote }
-    }
-
-    /// An aborted transaction takes nothing but a rollback, which needs a batch of its own.
-    async fn roll_back(&mut self, scope: &Scope) {
-        let clean = match self.batch(&scope.closing(End::Aborted, self.began)).await {
-            Ok(rows) => self.is_clean(&rows),
-            Err(_stopped) => false,
-        };
-        self.give_back_if(clean);
-    }
-
-    fn give_back_if(&mut self, clean: bool) {
-        if clean {
-            drop(self.connection.take());
         }
     }
 
-    /// Whether the last row of a closing batch shows a session that holds nothing of its last user: no setting, no
-    /// other role, no temporary object, no prepared statement but the driver's own, which are all still there.
+    /// Rolls back and cleans, in one round-trip, for a caller that nobody waits for. Dropped at any await: the
+    /// connection is closed.
+    pub(crate) async fn close_unattended(mut self, scope: &Scope) -> Closing {
+        let ended = self.batch(&format!("{}; {}", scope.ending(End::Rollback, self.began), scope.cleaning())).await;
+        self.witness = None;
+        match ended {
+            Ok(rows) => {
+                self.give_back_if_clean(&rows);
+                Closing::Ended { wrote: wrote(&rows) }
+            }
+            // The transaction has ended; what failed is the cleaning, and the connection pays for it.
+            Err(Stopped { completed, rows, .. }) if completed > END_STATEMENT => Closing::Ended { wrote: wrote(&rows) },
+            Err(stopped) => {
+                let closing = stopped.closing();
+                if matches!(closing, Closing::WasAborted) {
+                    self.clean(&scope.abandoning()).await;
+                }
+                closing
+            }
+        }
+    }
+
+    /// The lease stays dirty until the cleaning has answered: if the runtime ends meanwhile, or there is none, the
+    /// connection is closed.
+    fn clean_behind_the_scenes(self, cleaning: String) {
+        let Ok(runtime) = Handle::try_current() else { return };
+        runtime.spawn(async move { tokio::time::timeout(CLEANING_PATIENCE, self.clean(&cleaning)).await });
+    }
+
+    async fn clean(mut self, cleaning: &str) {
+        if let Ok(rows) = self.batch(cleaning).await {
+            self.give_back_if_clean(&rows);
+        }
+    }
+
+    fn give_back_if_clean(&mut self, rows: &[PgRow]) {
+        if self.is_clean(rows)
+            && let Some(taken) = self.taken.take()
+        {
+            taken.give_back();
+        }
+    }
+
+    /// Whether the last row of a cleaning shows a session that holds nothing of its last user: no setting, no other
+    /// role, no temporary object, no prepared statement but the driver's own, which are all still there.
     fn is_clean(&self, rows: &[PgRow]) -> bool {
-        let Some(connection) = self.connection.as_deref() else { return false };
-        let Some(proof) = rows.last() else { return false };
-        let driver = i64::try_from(connection.cached_statements_size());
+        let (Some(taken), Some(proof)) = (&self.taken, rows.last()) else { return false };
+        let driver = i64::try_from(taken.connection.cached_statements_size());
         let session: Result<bool, _> = proof.try_get(0);
         let statements: Result<i64, _> = proof.try_get(1);
         matches!((session, statements, driver), (Ok(true), Ok(found), Ok(known)) if found == known)
@@ -177,12 +204,8 @@ impl Drop for Lease {
         if let Some(witness) = self.witness.take() {
             witness.unproven();
         }
-        let Some(mut connection) = self.connection.take() else { return };
-        if tokio::runtime::Handle::try_current().is_ok() {
-            connection.close_on_drop();
-        } else {
-            // Nobody could run the closing; dropping the socket does it.
-            drop(connection.detach());
+        if let Some(taken) = self.taken.take() {
+            taken.close();
         }
     }
 }
@@ -191,3 +214,5 @@ impl Drop for Lease {
 const END_STATEMENT: usize = 1;
 const DIVISION_BY_ZERO: &str = "22012";
 const IN_FAILED_TRANSACTION: &str = "25P02";
+/// A connection that is not clean by then is closed.
+const CLEANING_PATIENCE: Duration = Duration::from_secs(5);

@@ -4,8 +4,11 @@ use std::fmt;
 use std::time::Duration;
 
 use sqlx::ConnectOptions;
-use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+use sqlx::postgres::PgConnectOptions;
 use tenancy_core::Region;
+
+use crate::pool::Limits;
+use crate::seeds::{Seeds, TimeOuts};
 
 /// Where the database is and how many connections to keep.
 ///
@@ -16,24 +19,30 @@ use tenancy_core::Region;
 pub struct PgOptions {
     connect: PgConnectOptions,
     region: Option<Region>,
-    max_connections: u32,
-    acquire_timeout: Duration,
-    idle_timeout: Duration,
-    max_lifetime: Duration,
-    statement_timeout: Duration,
+    limits: Limits,
+    search_path: Vec<String>,
+    time_outs: TimeOuts,
 }
 
 impl PgOptions {
-    /// Up to 10 connections, 10 s to wait for one, 30 s for a statement, in the realm's own region.
+    /// Up to 10 connections, 10 s to wait for one, 30 s for a statement, a minute between two statements of a
+    /// transaction, names in the schema `public`, in the realm's own region.
     pub fn new(connect: PgConnectOptions) -> Self {
         Self {
             connect,
             region: None,
-            max_connections: 10,
-            acquire_timeout: Duration::from_secs(10),
-            idle_timeout: Duration::from_secs(600),
-            max_lifetime: Duration::from_secs(1800),
-            statement_timeout: Duration::from_secs(30),
+            limits: Limits {
+                most: 10,
+                acquire_timeout: Duration::from_secs(10),
+                idle_timeout: Duration::from_secs(600),
+                max_lifetime: Duration::from_secs(1800),
+            },
+            search_path: vec!["public".to_owned()],
+            time_outs: TimeOuts {
+                statement: Duration::from_secs(30),
+                lock: Duration::ZERO,
+                idle_in_transaction: Duration::from_secs(60),
+            },
         }
     }
 
@@ -45,32 +54,54 @@ impl PgOptions {
 
     /// The most connections at a time.
     pub const fn max_connections(mut self, most: u32) -> Self {
-        self.max_connections = most;
+        self.limits.most = most;
         self
     }
 
     /// How long to wait for a connection. A context's deadline may cut it short.
     pub const fn acquire_timeout(mut self, timeout: Duration) -> Self {
-        self.acquire_timeout = timeout;
+        self.limits.acquire_timeout = timeout;
         self
     }
 
     /// After how long an idle connection is closed.
     pub const fn idle_timeout(mut self, timeout: Duration) -> Self {
-        self.idle_timeout = timeout;
+        self.limits.idle_timeout = timeout;
         self
     }
 
     /// After how long any connection is closed.
     pub const fn max_lifetime(mut self, lifetime: Duration) -> Self {
-        self.max_lifetime = lifetime;
+        self.limits.max_lifetime = lifetime;
+        self
+    }
+
+    /// The schemas in which unqualified names are looked for, first to last. Names as the catalog holds them.
+    ///
+    /// Every session starts with this path and goes back to it between two tenants, whatever the role's or database's
+    /// own default says. Temporary objects are looked for last.
+    pub fn search_path<S: Into<String>>(mut self, schemas: impl IntoIterator<Item = S>) -> Self {
+        self.search_path = schemas.into_iter().map(Into::into).collect();
         self
     }
 
     /// The longest a statement may run on the server. A context's deadline may cut it short, so that a statement whose
     /// caller is gone does not run on for long.
     pub const fn statement_timeout(mut self, timeout: Duration) -> Self {
-        self.statement_timeout = timeout;
+        self.time_outs.statement = timeout;
+        self
+    }
+
+    /// The longest a statement may wait for a lock on the server; zero, the default, for as long as it may run.
+    pub const fn lock_timeout(mut self, timeout: Duration) -> Self {
+        self.time_outs.lock = timeout;
+        self
+    }
+
+    /// How long a transaction may lie idle between two statements before the server ends its session, so that a caller
+    /// that hangs does not keep locks; zero for no limit.
+    pub const fn idle_in_transaction_timeout(mut self, timeout: Duration) -> Self {
+        self.time_outs.idle_in_transaction = timeout;
         self
     }
 
@@ -78,29 +109,20 @@ impl PgOptions {
         self.region.as_ref()
     }
 
-    pub(crate) const fn statement_patience(&self) -> Duration {
-        self.statement_timeout
+    pub(crate) const fn limits(&self) -> Limits {
+        self.limits
     }
 
-    pub(crate) const fn most_connections(&self) -> u32 {
-        self.max_connections
+    /// What a statement may take for a caller with so much time left, where that is less than any may.
+    pub(crate) fn shortened(&self, remaining: Duration) -> Option<Duration> {
+        let pinned = self.time_outs.statement;
+        (pinned.is_zero() || remaining < pinned).then_some(remaining)
     }
 
-    /// A pool that has not connected yet. No ping before use: the opening batch shows whether a connection is alive.
-    pub(crate) fn pool(&self, setting: &str) -> PgPool {
-        PgPoolOptions::new()
-            .test_before_acquire(false)
-            .max_connections(self.max_connections)
-            .acquire_timeout(self.acquire_timeout)
-            .idle_timeout(self.idle_timeout)
-            .max_lifetime(self.max_lifetime)
-            .connect_lazy_with(self.connect_options(setting))
-    }
-
-    /// The setting starts out empty, on every connection and whatever a role or database default says, and that is also
-    /// what `reset all` brings back.
+    /// The seeds go into the startup message, and so are what `reset all` brings back.
     pub(crate) fn connect_options(&self, setting: &str) -> PgConnectOptions {
-        quiet(self.connect.clone()).options([(setting, "")])
+        let seeds = Seeds::new(setting, &self.search_path, &self.time_outs);
+        quiet(self.connect.clone()).options(seeds.pairs())
     }
 }
 
@@ -113,7 +135,7 @@ impl fmt::Debug for PgOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PgOptions")
             .field("region", &self.region)
-            .field("max_connections", &self.max_connections)
+            .field("max_connections", &self.limits.most)
             .finish_non_exhaustive()
     }
 }

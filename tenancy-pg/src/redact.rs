@@ -109,6 +109,16 @@ pub(crate) fn ends_the_session(error: &sqlx::Error) -> bool {
     }
 }
 
+/// Whether a connection may well be had a little later: nobody listens yet, the server is starting, or it is full.
+pub(crate) fn may_connect_later(error: &sqlx::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    match error {
+        sqlx::Error::Io(e) => matches!(e.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset),
+        sqlx::Error::Database(e) => e.code().is_some_and(|code| matches!(&*code, "57P03" | "53300")),
+        _other => false,
+    }
+}
+
 /// The same error without any text that may quote data, a secret or a URL. Idempotent.
 pub(crate) fn redact(error: sqlx::Error) -> sqlx::Error {
     use sqlx::Error;

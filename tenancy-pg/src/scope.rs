@@ -9,6 +9,7 @@ use uuid::Uuid;
 use crate::declaration::Setting;
 use crate::error::PgError;
 use crate::ident::quote_text;
+use crate::seeds::millis;
 
 /// Whose transaction it is: the setting and the text it must hold from the first statement to the last.
 ///
@@ -37,33 +38,32 @@ impl Scope {
 
     /// Begins and sets the scope in one round-trip. `SET LOCAL` ends with the transaction, whatever ends it.
     ///
-    /// The last statement tells when the transaction began, which no other transaction can repeat. It is a query, too,
-    /// and after the first one the server refuses to make a transaction that only reads one that writes.
-    pub(crate) fn opening(&self, access: Access, timeout: Duration) -> Opening {
+    /// `statement_timeout` is for a caller with less time than every session starts with. The last statement tells when
+    /// the transaction began, which no other transaction can repeat. It is a query, too, and after the first one the
+    /// server refuses to make a transaction that only reads one that writes.
+    pub(crate) fn opening(&self, access: Access, statement_timeout: Option<Duration>) -> Opening {
         let begin = match access {
             Access::ReadWrite => "begin",
             Access::ReadOnly => "begin read only",
         };
-        // Zero would mean no limit.
-        let millis = timeout.as_millis().clamp(1, MAX_TIMEOUT_MILLIS);
         let (setting, value) = (self.setting.quoted(), quote_text(&self.value));
-        let sql = format!(
-            "{begin}; set local {setting} = {value}; set local statement_timeout = {millis}; select {BEGAN_AT}"
-        );
+        let mut sql = format!("{begin}; set local {setting} = {value}; ");
+        if let Some(timeout) = statement_timeout {
+            let least = timeout.max(Duration::from_millis(1));
+            sql += &format!("set local statement_timeout = {}; ", millis(least));
+        }
+        sql += &format!("select {BEGAN_AT}");
         Opening { sql, began: Began { access, at: 0 } }
     }
 
-    /// Proves the scope, ends the transaction, cleans the session and shows that it is clean; one round-trip.
+    /// Proves the scope and ends the transaction.
     ///
     /// The first statement fails unless this is still the transaction that [`opening`](Self::opening) began, its setting
     /// holds what was put there, and it can't write if it was to read; then nothing after it runs: no commit. What it
-    /// returns says whether the transaction wrote anything. After the end `reset all` undoes session settings that
-    /// outlived it (`set_config(.., false)` hidden under a local value, say), and `setseed` a seed that somebody chose
-    /// for the next borrower's `random()`. Names are qualified, so that a search path that the transaction changed can't
-    /// put other functions in their place.
-    pub(crate) fn closing(&self, end: End, began: Began) -> String {
-        let setting = quote_text(self.setting.as_str());
-        let (read, value) = (format!("pg_catalog.current_setting({setting}, true)"), quote_text(&self.value));
+    /// returns says whether the transaction wrote anything. Names are qualified, so that a search path that the
+    /// transaction changed can't put other functions in their place.
+    pub(crate) fn ending(&self, end: End, began: Began) -> String {
+        let (read, value) = (self.read_back(), quote_text(&self.value));
         let kept_access = match began.access {
             Access::ReadWrite => "true",
             Access::ReadOnly => READ_ONLY_STILL,
@@ -74,21 +74,37 @@ impl Scope {
              pg_catalog.pg_current_xact_id_if_assigned() is not null",
             began.at
         );
-        let end = match end {
+        match end {
             End::Commit => format!("{verify}; commit"),
             End::Rollback => format!("{verify}; rollback"),
-            End::Aborted => "rollback".to_owned(),
-        };
-        let proof = format!(
-            "select coalesce({read}, '') operator(pg_catalog.=) '' \
+        }
+    }
+
+    /// Cleans a session after its transaction and shows, in the last row, that it is clean.
+    ///
+    /// `reset all` undoes session settings that outlived the transaction (`set_config(.., false)` hidden under a local
+    /// value, say), and `setseed` a seed that somebody chose for the next borrower's `random()`.
+    pub(crate) fn cleaning(&self) -> String {
+        let read = self.read_back();
+        format!(
+            "reset all; close all; unlisten *; discard sequences; \
+             select coalesce({read}, '') operator(pg_catalog.=) '' \
              and session_user operator(pg_catalog.=) current_user \
              and pg_catalog.pg_my_temp_schema() operator(pg_catalog.=) 0::pg_catalog.oid \
              and not coalesce(pg_catalog.bool_or(from_sql), false), \
              pg_catalog.count(*), pg_catalog.pg_advisory_unlock_all(), pg_catalog.setseed({}) \
              from pg_catalog.pg_prepared_statements",
             seed()
-        );
-        format!("{end}; reset all; close all; unlisten *; discard sequences; {proof}")
+        )
+    }
+
+    /// For a transaction in which a statement failed: it proves nothing any more and takes nothing but a rollback.
+    pub(crate) fn abandoning(&self) -> String {
+        format!("rollback; {}", self.cleaning())
+    }
+
+    fn read_back(&self) -> String {
+        format!("pg_catalog.current_setting({}, true)", quote_text(self.setting.as_str()))
     }
 }
 
@@ -134,12 +150,7 @@ pub(crate) enum Access {
 pub(crate) enum End {
     Commit,
     Rollback,
-    /// A statement failed, so the scope can't be proven any more: nothing but a rollback is taken.
-    Aborted,
 }
-
-/// The server keeps the number in 32 bits.
-const MAX_TIMEOUT_MILLIS: u128 = i32::MAX as u128;
 
 #[cfg(test)]
 mod tests {
@@ -150,11 +161,14 @@ mod tests {
     fn the_opening_batch_holds_the_key_as_a_quoted_text() {
         let declaration = Declaration::builder().build().unwrap();
         let scope = Scope::of(declaration.setting_name(), &RowKey::BigInt(-7)).unwrap();
-        let opening = scope.opening(Access::ReadOnly, Duration::from_secs(2)).sql;
+        let opening = scope.opening(Access::ReadOnly, Some(Duration::from_secs(2))).sql;
         let start =
             "begin read only; set local \"tenancy.row_key\" = '-7'; set local statement_timeout = 2000; select ";
         assert!(opening.starts_with(start), "{opening}");
-        assert!(scope.opening(Access::ReadWrite, Duration::ZERO).sql.contains("= 1; select "));
+        // Zero would mean no limit.
+        assert!(scope.opening(Access::ReadWrite, Some(Duration::ZERO)).sql.contains("= 1; select "));
+        let patient = scope.opening(Access::ReadWrite, None).sql;
+        assert!(patient.starts_with("begin; set local \"tenancy.row_key\" = '-7'; select "), "{patient}");
         assert!(!format!("{scope:?}").contains('7'));
     }
 }

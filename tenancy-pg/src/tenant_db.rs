@@ -89,9 +89,8 @@ impl TenantDb {
             return Err(error);
         }
         let remaining = entered.context().remaining();
-        let opening = self.scope.opening(access, remaining.min(self.shared.options.statement_patience()));
-        let attempts = self.shared.options.most_connections();
-        let lease = Lease::open(&self.shared.pool, &opening, attempts, Witness::Tenant(self.pass.clone()));
+        let opening = self.scope.opening(access, self.shared.options.shortened(remaining));
+        let lease = Lease::open(&self.shared.pool, &opening, Witness::Tenant(self.pass.clone()));
         match tokio::time::timeout(remaining, lease).await {
             Err(_elapsed) => Err(entered.deny(Denial::DeadlinePassed).into()),
             Ok(Err(error)) => {

@@ -272,7 +272,7 @@ impl fmt::Debug for TenantTx<'_> {
 
 /// There is nobody left to tell but the record.
 async fn roll_back_behind_the_scenes(pass: &Pass, scope: &Scope, lease: Lease, failed: bool) {
-    match tokio::time::timeout(ROLLBACK_PATIENCE, lease.close(scope, End::Rollback)).await {
+    match tokio::time::timeout(ROLLBACK_PATIENCE, lease.close_unattended(scope)).await {
         Ok(Closing::Breach) => {
             let _recorded = pass.refuse("pg.rollback", Denial::StoreBreach);
         }

@@ -40,10 +40,9 @@ impl Untenanted {
     async fn open(&self) -> Result<Lease, PgError> {
         self.shared.gate.ensure_open()?;
         self.shared.ensure_inspected()?;
-        let options = &self.shared.options;
-        let opening = self.scope.opening(Access::ReadOnly, options.statement_patience());
+        let opening = self.scope.opening(Access::ReadOnly, None);
         let witness = Witness::Nobody(self.shared.gate.clone());
-        Ok(Lease::open(&self.shared.pool, &opening, options.most_connections(), witness).await?)
+        Ok(Lease::open(&self.shared.pool, &opening, witness).await?)
     }
 
     async fn close(&self, lease: Lease, end: End) -> Result<(), PgError> {

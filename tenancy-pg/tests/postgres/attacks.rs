@@ -163,7 +163,7 @@ async fn next_is_clean(world: &World, database: &Database<Inspected>, globex: &T
     .fetch_one(&mut tx)
     .await
     .unwrap();
-    assert_eq!(session, "app \"$user\", public on off 30s 0 0 0 0", "{what}");
+    assert_eq!(session, "app \"public\", pg_temp on off 30s 0 0 0 0", "{what}");
     let last = sqlx::query("select lastval()").execute(&mut tx).await.unwrap_err();
     assert_eq!(last.as_database_error().unwrap().code().unwrap(), "55000", "{what}");
     drop(tx);

@@ -9,5 +9,6 @@ mod executor;
 mod inspection;
 mod inspection_of_keys;
 mod policies;
+mod sessions;
 mod standing;
 mod unproven;

@@ -1,0 +1,172 @@
+//! The connections of one database: how many there are, and which of them nobody uses.
+//!
+//! Not sqlx's pool, which pings every connection that comes back, takes back what its own count of transactions says is
+//! clean, and can't tell one idle connection from another.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
+use std::time::{Duration, Instant};
+
+use sqlx::Connection;
+use sqlx::postgres::{PgConnectOptions, PgConnection};
+use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::redact::may_connect_later;
+
+/// Idle connections, all of them clean, and the right to open more.
+pub(crate) struct Pool {
+    connect: PgConnectOptions,
+    limits: Limits,
+    permits: Arc<Semaphore>,
+    idle: Mutex<Vec<Idle>>,
+    closed: AtomicBool,
+    sweeps: Once,
+}
+
+/// How many connections, and for how long.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub(crate) most: u32,
+    pub(crate) acquire_timeout: Duration,
+    pub(crate) idle_timeout: Duration,
+    pub(crate) max_lifetime: Duration,
+}
+
+struct Idle {
+    connection: PgConnection,
+    born: Instant,
+    since: Instant,
+}
+
+impl Pool {
+    /// Connects when somebody asks.
+    pub(crate) fn new(connect: PgConnectOptions, limits: Limits) -> Arc<Self> {
+        let permits = Arc::new(Semaphore::new(limits.most as usize));
+        let (idle, closed, sweeps) = (Mutex::default(), AtomicBool::new(false), Once::new());
+        Arc::new(Self { connect, limits, permits, idle, closed, sweeps })
+    }
+
+    pub(crate) const fn most(&self) -> u32 {
+        self.limits.most
+    }
+
+    /// An idle connection, which may have died meanwhile, or a new one. Dropped before it answers: nothing is taken.
+    ///
+    /// # Errors
+    /// [`sqlx::Error::PoolTimedOut`], [`sqlx::Error::PoolClosed`], or why no connection could be made.
+    pub(crate) async fn take(self: &Arc<Self>) -> Result<Taken, sqlx::Error> {
+        let taken = tokio::time::timeout(self.limits.acquire_timeout, self.take_when_free());
+        taken.await.map_err(|_elapsed| sqlx::Error::PoolTimedOut)?
+    }
+
+    async fn take_when_free(self: &Arc<Self>) -> Result<Taken, sqlx::Error> {
+        self.ensure_open()?;
+        self.sweep_from_now_on();
+        let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_closed| sqlx::Error::PoolClosed)?;
+        self.ensure_open()?;
+        let (connection, born) = match self.last_used() {
+            Some(idle) => (idle.connection, idle.born),
+            None => (self.connect().await?, Instant::now()),
+        };
+        Ok(Taken { connection, born, permit, pool: Arc::clone(self) })
+    }
+
+    /// The one that was used last is the warmest, and the others grow old enough to be closed.
+    fn last_used(&self) -> Option<Idle> {
+        let mut idle = self.idle();
+        loop {
+            let last = idle.pop()?;
+            if !last.expired(&self.limits) {
+                return Some(last);
+            }
+        }
+    }
+
+    /// Goes on trying while the server starts up or is full, until whoever waits has no patience left.
+    async fn connect(&self) -> Result<PgConnection, sqlx::Error> {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            match PgConnection::connect_with(&self.connect).await {
+                Err(error) if may_connect_later(&error) => tokio::time::sleep(pause).await,
+                ended => return ended,
+            }
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// Refuses from now on, closes what is idle and waits for what is in use.
+    pub(crate) async fn close(&self) {
+        self.closed.store(true, Ordering::SeqCst);
+        let _all = self.permits.acquire_many(self.limits.most).await;
+        self.permits.close();
+        let idle = std::mem::take(&mut *self.idle());
+        for Idle { connection, .. } in idle {
+            let _closed = connection.close().await;
+        }
+    }
+
+    fn ensure_open(&self) -> Result<(), sqlx::Error> {
+        if self.closed.load(Ordering::SeqCst) { Err(sqlx::Error::PoolClosed) } else { Ok(()) }
+    }
+
+    /// Closes what is too old, also while nobody asks for anything; for as long as the pool lives.
+    fn sweep_from_now_on(self: &Arc<Self>) {
+        self.sweeps.call_once(|| {
+            let (pool, period) = (Arc::downgrade(self), self.limits.idle_timeout.clamp(SHORTEST_SWEEP, LONGEST_SWEEP));
+            tokio::spawn(async move {
+                loop {
+                    tokio::time::sleep(period).await;
+                    let Some(pool) = pool.upgrade() else { return };
+                    pool.idle().retain(|idle| !idle.expired(&pool.limits));
+                }
+            });
+        });
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Idle>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Idle {
+    fn expired(&self, limits: &Limits) -> bool {
+        self.since.elapsed() > limits.idle_timeout || self.born.elapsed() > limits.max_lifetime
+    }
+}
+
+/// A connection in use. Dropped, it is closed.
+pub(crate) struct Taken {
+    pub(crate) connection: PgConnection,
+    born: Instant,
+    permit: OwnedSemaphorePermit,
+    pool: Arc<Pool>,
+}
+
+impl Taken {
+    /// For the next borrower. Only for a connection that was shown to be clean.
+    pub(crate) fn give_back(self) {
+        let Self { connection, born, permit, pool } = self;
+        // Before the permit, so that whoever waits for that finds it.
+        pool.idle().push(Idle { connection, born, since: Instant::now() });
+        drop(permit);
+    }
+
+    /// Says good-bye to the server, which then does not wait for the network to find out.
+    pub(crate) fn close(self) {
+        let Self { connection, permit, .. } = self;
+        // Without a runtime nobody could say it; dropping the socket does it.
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(async move {
+                let _closed = tokio::time::timeout(GOOD_BYE, connection.close()).await;
+                drop(permit);
+            });
+        }
+    }
+}
+
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+const SHORTEST_SWEEP: Duration = Duration::from_millis(100);
+const LONGEST_SWEEP: Duration = Duration::from_secs(30);
+const GOOD_BYE: Duration = Duration::from_secs(1);
