@@ -88,7 +88,10 @@ mod visible;
 mod witness;
 
 // The public interface is:
-pub use control::{ControlStore, PgCorpusVersions, PgDirectory, PgKeyStore, PgTicketLedger, migrate_control};
+pub use control::{
+    ControlStore, PgAuditSink, PgCorpusVersions, PgDirectory, PgKeyStore, PgTicketLedger, migrate_audit,
+    migrate_control,
+};
 pub use database::{Database, Inspected, STORE, Uninspected};
 pub use declaration::{
     Declaration, DeclarationBuilder, DeclarationError, LegacyRole, Relation, RowKeyType, TenantTable,

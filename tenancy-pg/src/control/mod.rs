@@ -1,5 +1,7 @@
-//! What a realm needs before there is one: directory, keys, used tickets and corpus versions, on Postgres.
+//! What a realm needs before there is one: directory, keys, used tickets, corpus versions and audit log, on Postgres.
 
+mod audit;
+mod bridge;
 mod directory;
 mod keys;
 mod ledger;
@@ -12,10 +14,11 @@ use std::fmt;
 
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 
+pub use audit::PgAuditSink;
 pub use directory::PgDirectory;
 pub use keys::PgKeyStore;
 pub use ledger::PgTicketLedger;
-pub use schema::migrate_control;
+pub use schema::{migrate_audit, migrate_control};
 pub use versions::PgCorpusVersions;
 
 use crate::error::PgError;
@@ -110,4 +113,4 @@ macro_rules! opaque_debug {
     )*};
 }
 
-opaque_debug!(PgDirectory, PgKeyStore, PgTicketLedger, PgCorpusVersions);
+opaque_debug!(PgAuditSink, PgDirectory, PgKeyStore, PgTicketLedger, PgCorpusVersions);

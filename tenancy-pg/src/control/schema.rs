@@ -13,14 +13,33 @@ use crate::options::quiet;
 /// # Errors
 /// [`PgError`] when the owner can't connect, may not make it, or there is no such role.
 pub async fn migrate_control(owner: PgConnectOptions, control_role: &str) -> Result<(), PgError> {
-    let mut connection = PgConnection::connect_with(&quiet(owner)).await?;
     let role = quote_ident(control_role);
     let grants = format!(
-        "grant usage on schema tenancy_control to {role}; \
-         grant select, insert, update, delete on all tables in schema tenancy_control to {role};"
+        "grant select, insert, update, delete on all tables in schema tenancy_control to {role}; \
+         revoke all on tenancy_control.audit from {role};"
     );
+    make(owner, &role, &grants).await
+}
+
+/// Makes the schema `tenancy_control`, or what is missing of it, as an owner, and lets `audit_role` add audit records
+/// and read them, and nothing else. Mind that it is another role than the control stores'. Idempotent, in one
+/// transaction; after [`migrate_control`] or before it.
+///
+/// # Errors
+/// As [`migrate_control`].
+pub async fn migrate_audit(owner: PgConnectOptions, audit_role: &str) -> Result<(), PgError> {
+    let role = quote_ident(audit_role);
+    let grants = format!(
+        "revoke all on all tables in schema tenancy_control from {role}; \
+         grant select, insert on tenancy_control.audit to {role};"
+    );
+    make(owner, &role, &grants).await
+}
+
+async fn make(owner: PgConnectOptions, role: &str, grants: &str) -> Result<(), PgError> {
+    let mut connection = PgConnection::connect_with(&quiet(owner)).await?;
     // The simple protocol runs the statements of one text in one transaction.
-    let sql = format!("{SCHEMA} {grants}");
+    let sql = format!("{SCHEMA} grant usage on schema tenancy_control to {role}; {grants}");
     let made = sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await;
     let closed = connection.close().await;
     made?;
@@ -90,4 +109,18 @@ create table if not exists tenancy_control.corpus_write (
     began timestamptz not null default clock_timestamp(),
     primary key (scope, id)
 );
+
+create table if not exists tenancy_control.audit (
+    realm text not null,
+    writer text not null,
+    boot uuid not null,
+    sequence bigint not null,
+    id bigint generated always as identity,
+    life uuid,
+    everyone boolean not null,
+    line text not null,
+    primary key (realm, writer, boot, sequence)
+);
+create index if not exists audit_of_life on tenancy_control.audit (realm, life, id) where life is not null;
+create index if not exists audit_of_everyone on tenancy_control.audit (realm, id) where everyone;
 ";

@@ -107,3 +107,12 @@ pub(crate) fn shown(error: &(dyn std::error::Error + 'static)) -> String {
     }
     all
 }
+
+/// A login role that is no more than that, made once per server; whoever connects as it here.
+pub(crate) async fn plain_role(server: &TestDatabase, name: &str) -> PgConnectOptions {
+    let made = format!(
+        "do $$ begin create role {name} login; exception when duplicate_object or unique_violation then null; end $$"
+    );
+    server.run(&made).await;
+    server.superuser_options().username(name)
+}
