@@ -79,6 +79,7 @@ mod pool;
 mod redact;
 mod scope;
 mod seeds;
+mod signed;
 mod statement;
 mod stream;
 mod tenant_db;
@@ -102,6 +103,10 @@ pub use migrate::migrate;
 pub use options::PgOptions;
 pub use policy::{grant_sql, hardening_sql, policy_sql};
 pub use redact::DatabaseError;
+pub use signed::{
+    SigningKey, SigningKeyError, SigningKeyId, SigningKeys, registrar_sql, retire_key_sql, signed_schema_sql,
+    signing_key_sql,
+};
 pub use tenant_db::TenantDb;
 pub use tenant_tx::TenantTx;
 pub use untenanted::Untenanted;

@@ -30,17 +30,22 @@ pub fn grant_sql(declaration: &Declaration, role: &str) -> String {
     sql
 }
 
-/// The statements that close what every new database leaves open to every role: large objects, which have no policies,
-/// and on servers before 15 the right to create in `public`.
+/// The statements that close what every new database leaves open to every role: large objects, which have no policies;
+/// on servers before 15 the right to create in `public`; temporary objects, which a later statement of the same session
+/// meets in front of tables; new plpgsql code, that is `DO` blocks; `set_config`; and ending or interrupting other
+/// sessions, which share the role.
 ///
 /// For a superuser, once in each database of the service: neither the service's role nor the owner of its tables may
-/// revoke them. Idempotent. Grant the functions again to a role that needs them and is not the service's.
+/// revoke them. Idempotent. Grant again what a role that is not the service's needs: a role that makes plpgsql functions
+/// (`GRANT USAGE ON LANGUAGE plpgsql TO own`), or one that runs `pg_dump` without being a superuser, which calls
+/// `set_config`. Functions and triggers that exist run on as before, whoever calls them, and so do extensions.
 #[must_use]
 pub fn hardening_sql() -> String {
     let functions: Vec<String> = LARGE_OBJECTS.iter().map(|function| format!("    pg_catalog.{function}")).collect();
     format!(
-        "REVOKE EXECUTE ON FUNCTION\n{}\nFROM PUBLIC;\nREVOKE CREATE ON SCHEMA public FROM PUBLIC;\n",
-        functions.join(",\n")
+        "REVOKE EXECUTE ON FUNCTION\n{}\nFROM PUBLIC;\nREVOKE CREATE ON SCHEMA public FROM PUBLIC;\n{}",
+        functions.join(",\n"),
+        crate::signed::hardening_sql()
     )
 }
 
