@@ -98,7 +98,7 @@ pub use declaration::{
     Declaration, DeclarationBuilder, DeclarationError, LegacyRole, Relation, RowKeyType, TenantTable,
 };
 pub use error::PgError;
-pub use inspect::{Code, Finding, InspectPolicy, Inspection, Severity};
+pub use inspect::{Code, Effect, Finding, InspectPolicy, Inspection, Severity};
 pub use migrate::migrate;
 pub use options::PgOptions;
 pub use policy::{grant_sql, hardening_sql, policy_sql};

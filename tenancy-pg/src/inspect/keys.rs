@@ -2,7 +2,8 @@
 
 use sqlx::postgres::PgConnection;
 
-use super::report::{Code, Finding, Severity};
+use super::codes::Code;
+use super::report::{Finding, Severity};
 use crate::declaration::{Declaration, TenantTable};
 use crate::error::PgError;
 use crate::ident::quote_ident;

@@ -7,22 +7,30 @@
 //! writes, so its absence is no leak (rowsecurity.c, `add_security_quals`); `pg_read_all_data` does not go past row
 //! level security.
 
+mod actors;
+mod catalog;
+mod codes;
+mod expression;
+mod helpers;
+mod judge;
 mod keys;
 mod objects;
 mod policies;
 mod report;
 mod roles;
 mod server;
-mod shape;
+mod settings;
 mod tables;
-mod tokens;
+mod value;
 mod world;
 
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{Connection, Executor};
 
-pub use report::{Code, Finding, Inspection, Severity};
+pub use codes::{Code, Effect};
+pub use report::{Finding, Inspection, Severity};
 
+use self::catalog::Catalog;
 use crate::declaration::{DEFAULT_SETTING, Declaration};
 use crate::error::PgError;
 use crate::options::PgOptions;
@@ -88,16 +96,14 @@ async fn look(
     connection.execute(SNAPSHOT).await?;
     let session = server::session(connection).await?;
     let mut findings = Vec::from_iter(server::findings(&session, policy.server_floor));
-    let roles = roles::reachable(connection).await?;
-    findings.extend(roles::findings(&session, &roles));
-    findings.extend(roles::default_settings(connection, declaration).await?);
-    let tables = tables::load(connection, declaration).await?;
-    findings.extend(tables::findings(&tables, &roles));
-    for table in &tables {
-        findings.extend(policies::findings(connection, table, roles.len() > 1).await?);
-    }
+    let catalog = Catalog::load(connection, declaration).await?;
+    findings.extend(roles::findings(&session, &catalog.roles));
+    findings.extend(settings::findings(connection, declaration).await?);
+    findings.extend(tables::findings(&catalog));
+    findings.extend(policies::findings(&catalog));
+    findings.extend(helpers::findings(&catalog.helpers));
     findings.extend(keys::findings(connection, declaration).await?);
-    findings.extend(world::findings(connection, declaration).await?);
+    findings.extend(world::findings(connection, &catalog).await?);
     findings.extend(objects::findings(connection, policy.shared_objects).await?);
     findings.sort_by_key(|finding| finding.severity);
     Ok(Inspection {

@@ -1,196 +1,122 @@
-//! The policies of a tenant table, judged the way the server applies them.
-//!
-//! A row is visible to a command when one permissive policy for that command and role lets it through and every
-//! restrictive one does (rowsecurity.c, `get_policies_for_relation`). So tenants are apart when every permissive policy
-//! binds the tenant, or when one restrictive policy does that always applies.
+//! The policies of the tenant tables.
 
-use sqlx::postgres::PgConnection;
-
-use super::report::{Code, Finding};
-use super::shape::{Bound, Shape, Why};
+use super::actors::Command;
+use super::catalog::Catalog;
+use super::codes::Code;
+use super::expression::Why;
+use super::judge::{Judge, Open, Policy, Side};
+use super::report::Finding;
 use super::tables::{Found, Table};
-use crate::declaration::TenantTable;
-use crate::error::PgError;
 use crate::ident::quote_ident;
 
-#[derive(sqlx::FromRow)]
-struct Policy {
-    name: String,
-    command: String,
-    permissive: bool,
-    /// Named for PUBLIC.
-    everyone: bool,
-    /// For a role whose rights the session has.
-    applies: bool,
-    /// For a role that the session can become.
-    within_reach: bool,
-    using: Option<String>,
-    check: Option<String>,
+pub(super) fn findings(catalog: &Catalog<'_>) -> Vec<Finding> {
+    let of = |table: &Table| {
+        let found = table.with_policies()?;
+        // A child whose policies do not hold it is found as one.
+        let is_judged = table.parent.is_none() || catalog.holds_reach(found.oid);
+        is_judged.then(|| of_table(catalog, table, found))
+    };
+    catalog.tables.iter().filter_map(of).flatten().collect()
 }
 
-pub(super) async fn findings(
-    connection: &mut PgConnection,
-    table: &Table<'_>,
-    has_other_roles: bool,
-) -> Result<Vec<Finding>, PgError> {
-    let Some(found) = table.found.as_ref().filter(|found| found.is_table()) else { return Ok(Vec::new()) };
-    let policies: Vec<Policy> = sqlx::query_as(POLICIES).bind(found.oid).fetch_all(connection).await?;
-    let judge = Judge { table: table.declared, policies: &policies, has_other_roles };
-    Ok(judge.findings(found))
-}
-
-struct Judge<'p> {
-    table: &'p TenantTable,
-    policies: &'p [Policy],
-    has_other_roles: bool,
-}
-
-/// Which expression of a policy a command meets.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Side {
-    /// Existing rows.
-    Using,
-    /// New rows.
-    Check,
-}
-
-impl Judge<'_> {
-    fn findings(&self, found: &Found) -> Vec<Finding> {
-        let commands = [
-            ("r", "SELECT", found.may_select, &[Side::Using][..]),
-            ("a", "INSERT", found.may_insert, &[Side::Check]),
-            ("w", "UPDATE", found.may_update, &[Side::Using, Side::Check]),
-            ("d", "DELETE", found.may_delete, &[Side::Using]),
-        ];
-        let mut all: Vec<Finding> = Vec::new();
-        let mut add = |finding: Finding| {
-            // One policy for all commands is met by each of them.
-            if !all.iter().any(|present| present.code == finding.code && present.object == finding.object) {
-                all.push(finding);
-            }
+fn of_table(catalog: &Catalog<'_>, table: &Table, found: &Found) -> Vec<Finding> {
+    let judge = catalog.judge(table);
+    let mut all: Vec<Finding> = Vec::new();
+    let mut add = |finding: Finding| {
+        // One policy for all commands is met by each of them, and one command by several roles.
+        let is_known = |known: &Finding| {
+            known.object == finding.object && (known.code == finding.code || is_latent(known, &finding))
         };
-        for (command, word, granted, sides) in commands {
-            if granted && !self.policies.iter().any(|p| p.permissive && p.applies && p.is_for(command)) {
-                add(self.missing(word));
+        if !all.iter().any(is_known) {
+            all.push(finding);
+        }
+    };
+    for granted in [true, false] {
+        for command in Command::ALL {
+            for access in catalog.accesses(found.oid).filter(|access| access.may(command) == granted) {
+                let code = if granted { Code::PolicyUnbound } else { Code::LatentPolicy };
+                judge.open(command, access.actor).into_iter().for_each(|open| add(unbound(table, &open, code)));
             }
-            for side in sides {
-                self.unbound(command, *side).into_iter().for_each(&mut add);
+            if granted && is_denied(catalog, &judge, found, command) {
+                add(missing(table, command.word()));
             }
         }
-        self.without_nullif().into_iter().for_each(&mut add);
-        all
     }
-
-    /// The permissive policies that let rows of other tenants through, unless a restrictive one holds them.
-    fn unbound(&self, command: &str, side: Side) -> Vec<Finding> {
-        let of_command = || self.policies.iter().filter(|policy| policy.is_for(command));
-        let held = of_command().any(|p| !p.permissive && self.always_applies(p) && self.binds(p, side));
-        if held {
-            return Vec::new();
-        }
-        of_command()
-            .filter(|p| p.permissive && p.within_reach)
-            .filter_map(|p| match self.shape(p, side)? {
-                Shape::Binds | Shape::BindsWithoutNullif => None,
-                Shape::Unbound(why) => Some(self.leak(p, side, why)),
-            })
-            .collect()
-    }
-
-    /// A restrictive policy for some roles does not hold a session that has become another one.
-    fn always_applies(&self, policy: &Policy) -> bool {
-        policy.everyone || (policy.applies && !self.has_other_roles)
-    }
-
-    fn binds(&self, policy: &Policy, side: Side) -> bool {
-        matches!(self.shape(policy, side), Some(Shape::Binds | Shape::BindsWithoutNullif))
-    }
-
-    /// `None` for a policy without an expression: it lets nothing through.
-    fn shape(&self, policy: &Policy, side: Side) -> Option<Shape> {
-        Some(self.bound().shape(policy.expression(side)?))
-    }
-
-    fn bound(&self) -> Bound<'_> {
-        Bound { column: self.table.column(), key: self.table.key.sql(), setting: self.table.setting.as_str() }
-    }
-
-    fn without_nullif(&self) -> Vec<Finding> {
-        let fails = |policy: &&Policy| {
-            [Side::Using, Side::Check]
-                .into_iter()
-                .any(|side| self.shape(policy, side) == Some(Shape::BindsWithoutNullif))
-        };
-        let why = "With no tenant set the setting is the empty text on a connection that was used before, and the cast \
-                   fails instead of matching no row. Such errors get mended by letting everything through.";
-        self.policies
-            .iter()
-            .filter(|policy| policy.within_reach)
-            .filter(fails)
-            .map(|policy| Finding::fatal(Code::PolicyEmptySetting, self.object(policy), why, self.table.policy_sql()))
-            .collect()
-    }
-
-    fn missing(&self, command: &str) -> Finding {
-        let why = format!(
-            "The service may {command} and no permissive policy for it applies to its role. Every {command} finds \
-             nothing or is refused."
-        );
-        Finding::fatal(Code::PolicyMissing, format!("{} {command}", self.table.relation), why, self.table.policy_sql())
-    }
-
-    fn leak(&self, policy: &Policy, side: Side, why: Why) -> Finding {
-        let clause = match (side, &policy.check) {
-            (Side::Check, Some(_)) => "WITH CHECK",
-            _using => "USING",
-        };
-        let reason = match why {
-            Why::Or => "has an OR at the top, so one side is enough",
-            Why::OtherSetting => "reads a setting of another name, which any statement can set",
-            Why::Unknown => "does not compare the tenant column with the setting in a known shape",
-        };
-        let consequence = match side {
-            Side::Using => "Rows of other tenants can be read or changed through it.",
-            Side::Check => "Rows can be planted in other tenants through it.",
-        };
-        let (name, table) = (quote_ident(&policy.name), &self.table.relation);
-        Finding::fatal(
-            Code::PolicyUnbound,
-            self.object(policy),
-            format!("Its {clause} {reason}. {consequence}"),
-            format!("DROP POLICY {name} ON {table};\n{}", self.table.policy_sql()),
-        )
-    }
-
-    fn object(&self, policy: &Policy) -> String {
-        format!("{} ON {}", quote_ident(&policy.name), self.table.relation)
-    }
+    let of_reach = |policy: &&Policy| catalog.reach.iter().any(|role| policy.is_for_role(*role));
+    judge.without_nullif().filter(of_reach).for_each(|policy| add(without_nullif(table, policy)));
+    judge.with_second_setting().filter(of_reach).for_each(|policy| add(second_setting(table, policy)));
+    judge.with_user().filter(of_reach).for_each(|policy| add(user(table, policy)));
+    all
 }
 
-impl Policy {
-    fn is_for(&self, command: &str) -> bool {
-        self.command == "*" || self.command == command
-    }
-
-    /// As the server chooses it: without a WITH CHECK, USING is checked too.
-    fn expression(&self, side: Side) -> Option<&str> {
-        match side {
-            Side::Using => self.using.as_deref(),
-            Side::Check => self.check.as_deref().or(self.using.as_deref()),
-        }
-    }
+/// What lets rows through now is not told again as what may do so later.
+fn is_latent(known: &Finding, finding: &Finding) -> bool {
+    known.code == Code::PolicyUnbound && finding.code == Code::LatentPolicy
 }
 
-const POLICIES: &str = "
-with recursive me(u) as (
-    select oid from pg_roles where rolname in (session_user, current_user)
-), reach(u) as (
-    select u from me union select m.roleid from reach join pg_auth_members m on m.member = reach.u
-)
-select p.polname::text as name, p.polcmd::text as command, p.polpermissive as permissive,
-       0 = any(p.polroles) as everyone,
-       0 = any(p.polroles) or exists (select from unnest(p.polroles) r, me
-                                      where r <> 0 and pg_has_role(u, r, 'USAGE')) as applies,
-       0 = any(p.polroles) or exists (select from reach where u = any(p.polroles)) as within_reach,
-       pg_get_expr(p.polqual, p.polrelid) as using, pg_get_expr(p.polwithcheck, p.polrelid) as check
-from pg_policy p where p.polrelid = $1 order by p.polname";
+/// Whether a command is granted and its policies let nothing through for any role that may run it.
+fn is_denied(catalog: &Catalog<'_>, judge: &Judge<'_>, found: &Found, command: Command) -> bool {
+    let mut granted = catalog.accesses(found.oid).filter(|access| access.may(command)).peekable();
+    granted.peek().is_some() && granted.all(|access| judge.denies(command, access.actor))
+}
+
+fn without_nullif(table: &Table, policy: &Policy) -> Finding {
+    let why = "With no tenant set the setting is the empty text on a connection that was used before, and the cast fails \
+               instead of matching no row. Such errors get mended by letting everything through.";
+    Finding::fatal(Code::PolicyEmptySetting, object(table, policy), why, instead_of(table, policy))
+}
+
+fn second_setting(table: &Table, policy: &Policy) -> Finding {
+    let why = "Beside the tenant it reads a setting of another name, or one whose name can't be told. Any statement can set \
+               it, so it does not protect what it seems to.";
+    Finding::warning(Code::SecondSetting, object(table, policy), why, instead_of(table, policy))
+}
+
+fn user(table: &Table, policy: &Policy) -> Finding {
+    let why = "It depends on who is connected. All tenants of the service are connected as one role.";
+    Finding::warning(Code::UserPolicy, object(table, policy), why, instead_of(table, policy))
+}
+
+fn missing(table: &Table, command: &str) -> Finding {
+    let why = format!(
+        "The service may {command} and no permissive policy for it applies to its role. Every {command} finds nothing or \
+         is refused."
+    );
+    let object = format!("{} {command}", table.declared.relation);
+    Finding::fatal(Code::PolicyMissing, object, why, table.declared.policy_sql())
+}
+
+fn unbound(table: &Table, open: &Open<'_>, code: Code) -> Finding {
+    let Open { policy, side, why } = open;
+    let clause = match (side, &policy.check) {
+        (Side::Check, Some(_)) => "WITH CHECK",
+        (Side::Using, _) | (Side::Check, None) => "USING",
+    };
+    let reason = match why {
+        Why::Unreadable => "can't be read by the parser of the inspection",
+        Why::Or => "has an OR, one side of which is enough and does not bind the tenant",
+        Why::OtherSetting => "reads a setting of another name, which any statement can set",
+        Why::User => "asks who is connected, which is one role for all tenants",
+        Why::Unknown => "does not compare the tenant column with the row key in a known shape",
+    };
+    let object = object(table, policy);
+    let fix = instead_of(table, policy);
+    if code == Code::LatentPolicy {
+        let why = format!("Its {clause} {reason}. No role of the service has the right that it would open, yet.");
+        return Finding::warning(code, object, why, fix);
+    }
+    let consequence = match side {
+        Side::Using => "Rows of other tenants can be read or changed through it.",
+        Side::Check => "Rows can be planted in other tenants through it.",
+    };
+    Finding::fatal(code, object, format!("Its {clause} {reason}. {consequence}"), fix)
+}
+
+fn instead_of(table: &Table, policy: &Policy) -> String {
+    let (name, relation) = (quote_ident(&policy.name), &table.declared.relation);
+    format!("DROP POLICY {name} ON {relation};\n{}", table.declared.policy_sql())
+}
+
+fn object(table: &Table, policy: &Policy) -> String {
+    format!("{} ON {}", quote_ident(&policy.name), table.declared.relation)
+}

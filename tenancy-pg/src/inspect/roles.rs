@@ -1,22 +1,27 @@
 //! The roles that the service is, or can become.
 
 use sqlx::postgres::PgConnection;
+use sqlx::postgres::types::Oid;
 
-use super::report::{Code, Finding};
+use super::codes::Code;
+use super::report::Finding;
 use super::server::Session;
-use crate::declaration::Declaration;
 use crate::error::PgError;
 use crate::ident::quote_ident;
 
 /// A role within reach: the login, the acting role, and every role that one of them is a member of, by whatever path.
 ///
-/// Whether a membership inherits or allows SET ROLE is not looked at: ADMIN OPTION alone is enough to grant oneself the
-/// rest.
+/// One of INHERIT, SET and ADMIN OPTION is enough for a membership to count: with ADMIN OPTION alone one grants oneself
+/// the rest. The owner of the database is a member of `pg_database_owner` without a grant.
 #[derive(sqlx::FromRow)]
 pub(super) struct Role {
+    pub(super) oid: Oid,
     pub(super) name: String,
     /// From the login or acting role to here.
     path: Vec<String>,
+    /// What each membership of the path gives, where it is not the usual: `SET`, `ADMIN`.
+    options: Vec<String>,
+    owns_database: bool,
     superuser: bool,
     bypass_rls: bool,
     replication: bool,
@@ -29,8 +34,12 @@ impl Role {
         if self.path.len() == 1 {
             return quote_ident(&self.name);
         }
-        let path: Vec<String> = self.path.iter().map(|name| quote_ident(name)).collect();
-        format!("{} (by {})", quote_ident(&self.name), path.join(" -> "))
+        let mut path = String::new();
+        for (name, options) in self.path.iter().zip(&self.options) {
+            let arrow = if path.is_empty() { String::new() } else { format!(" -{options}> ") };
+            path += &format!("{arrow}{}", quote_ident(name));
+        }
+        format!("{} (by {path})", quote_ident(&self.name))
     }
 
     /// What takes the role out of reach.
@@ -87,6 +96,15 @@ fn about(role: &Role) -> Vec<Finding> {
         let why = "CREATEROLE lets this role grant itself others. The owner of the tenant tables can be among them.";
         found.push(fatal(Code::RoleAttribute, why, role.mend("NOCREATEROLE")));
     }
+    if role.owns_database && !role.superuser {
+        let why = "This role owns the database. It can drop it, give every session another setting, and act as the owner of \
+                   the schema public.";
+        let fix = match role.out_of_reach() {
+            revoke if revoke.starts_with("REVOKE") => revoke,
+            _own => "ALTER DATABASE .. OWNER TO another_role;".to_owned(),
+        };
+        found.push(fatal(Code::Ownership, why, fix));
+    }
     if AROUND_TABLES.contains(&role.name.as_str()) {
         let why = "This role reaches files or programs of the server, or is a vendor's administrator. Policies are \
                    about tables and hold neither.";
@@ -95,65 +113,42 @@ fn about(role: &Role) -> Vec<Finding> {
     found
 }
 
-/// A role or database that gives new sessions a value of our setting.
-pub(super) async fn default_settings(
-    connection: &mut PgConnection,
-    declaration: &Declaration,
-) -> Result<Vec<Finding>, PgError> {
-    let rows: Vec<(Option<String>, Option<String>)> =
-        sqlx::query_as(DEFAULTS).bind(declaration.setting()).fetch_all(connection).await?;
-    let setting = declaration.setting_name().quoted();
-    Ok(rows
-        .into_iter()
-        .map(|(role, database)| {
-            let (role, database) = (role.map(|r| quote_ident(&r)), database.map(|d| quote_ident(&d)));
-            let (object, fix) = match (&role, &database) {
-                (Some(r), Some(d)) => {
-                    (format!("{r} in {d}"), format!("ALTER ROLE {r} IN DATABASE {d} RESET {setting};"))
-                }
-                (Some(r), None) => (r.clone(), format!("ALTER ROLE {r} RESET {setting};")),
-                (None, Some(d)) => (d.clone(), format!("ALTER DATABASE {d} RESET {setting};")),
-                (None, None) => ("every role".to_owned(), format!("ALTER ROLE ALL RESET {setting};")),
-            };
-            let why = "Sessions start with a tenant that nobody asked for. A tool that forgets to set one reads that \
-                       tenant's rows.";
-            Finding::fatal(Code::DefaultSetting, object, why, fix)
-        })
-        .collect())
-}
-
 /// Each role once, by its shortest path.
 const REACHABLE: &str = "
-with recursive reach(oid, path) as (
-    select oid, array[rolname::text] from pg_roles where rolname in (session_user, current_user)
+with recursive edge(member, role, options) as (
+    select member, roleid,
+           case when not has_options or (inherits and sets) then ''
+                else concat_ws(', ', case when inherits then 'INHERIT' end, case when sets then 'SET' end,
+                               case when admin_option then 'ADMIN' end) end
+    from (select member, roleid, admin_option, to_jsonb(m) ? 'set_option' as has_options,
+                 (to_jsonb(m)->>'inherit_option')::boolean as inherits, (to_jsonb(m)->>'set_option')::boolean as sets
+          from pg_auth_members m) as m
+    where not has_options or inherits or sets or admin_option
     union all
-    select r.oid, reach.path || r.rolname::text
-    from reach join pg_auth_members m on m.member = reach.oid join pg_roles r on r.oid = m.roleid
+    select d.datdba, r.oid, '' from pg_database d join pg_roles r on r.rolname = 'pg_database_owner'
+    where d.datname = current_database()
+), reach(oid, path, options) as (
+    select oid, array[rolname::text], array[''] from pg_roles where rolname in (session_user, current_user)
+    union all
+    select r.oid, reach.path || r.rolname::text, reach.options || edge.options
+    from reach join edge on edge.member = reach.oid join pg_roles r on r.oid = edge.role
     where not r.rolname::text = any(reach.path)
 ), shortest as (
-    select distinct on (oid) oid, path from reach order by oid, cardinality(path)
+    select distinct on (oid) oid, path, options from reach order by oid, cardinality(path), path, options
 )
-select r.rolname::text as name, path, rolsuper as superuser, rolbypassrls as bypass_rls,
-       rolreplication as replication, rolcreaterole as create_role
+select r.oid, r.rolname::text as name, path, options, rolsuper as superuser, rolbypassrls as bypass_rls,
+       rolreplication as replication, rolcreaterole as create_role,
+       exists (select from pg_database d where d.datname = current_database() and d.datdba = r.oid) as owns_database
 from shortest join pg_roles r using (oid)
 order by cardinality(path), r.rolname";
 
-const DEFAULTS: &str = "
-select r.rolname::text, d.datname::text
-from pg_db_role_setting s
-cross join lateral unnest(s.setconfig) as c
-left join pg_roles r on r.oid = s.setrole
-left join pg_database d on d.oid = s.setdatabase
-where lower(split_part(c, '=', 1)) = $1 and split_part(c, '=', 2) <> ''
-  and (s.setdatabase = 0 or d.datname = current_database())
-order by 1, 2";
-
 /// Predefined roles that leave the tables, and what hosting vendors call their administrators. `pg_read_all_data` is
 /// not among them: it does not go past row level security.
-const AROUND_TABLES: [&str; 8] = [
+const AROUND_TABLES: [&str; 9] = [
     "pg_read_server_files",
     "pg_write_server_files",
     "pg_execute_server_program",
+    "pg_create_subscription",
     "rds_superuser",
     "cloudsqlsuperuser",
     "azure_pg_admin",

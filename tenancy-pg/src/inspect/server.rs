@@ -2,7 +2,8 @@
 
 use sqlx::postgres::PgConnection;
 
-use super::report::{Code, Finding, Severity};
+use super::codes::Code;
+use super::report::{Finding, Severity};
 use crate::error::PgError;
 
 /// Who is connected to what.

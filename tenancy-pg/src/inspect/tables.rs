@@ -1,25 +1,35 @@
-//! The declared tenant tables.
+//! The declared tenant tables and their partitions and children.
 
 use sqlx::postgres::PgConnection;
 use sqlx::postgres::types::Oid;
 
-use super::report::{Code, Finding};
+use super::catalog::Catalog;
+use super::codes::Code;
+use super::report::Finding;
 use super::roles::Role;
-use crate::declaration::{Declaration, TenantTable};
+use crate::declaration::{Declaration, Relation, TenantTable};
 use crate::error::PgError;
-use crate::ident::quote_ident;
+use crate::ident::{Name, quote_ident};
 use crate::policy::POLICY;
 
-/// A declared table and what the catalog says of it.
-pub(super) struct Table<'d> {
-    pub(super) declared: &'d TenantTable,
+/// A tenant table and what the catalog says of it.
+pub(super) struct Table {
+    /// For a child, what is declared of its parent, under the child's name.
+    pub(super) declared: TenantTable,
+    /// The declared table above it, for a partition or child.
+    pub(super) parent: Option<String>,
     /// `None`: not there.
     pub(super) found: Option<Found>,
 }
 
 #[derive(sqlx::FromRow)]
 pub(super) struct Found {
+    /// Its place in the declaration, or its parent's.
+    place: i64,
     pub(super) oid: Oid,
+    schema: String,
+    name: String,
+    is_child: bool,
     kind: String,
     owner: String,
     schema_owner_reachable: bool,
@@ -29,47 +39,76 @@ pub(super) struct Found {
     column_type: Option<String>,
     column_not_null: Option<bool>,
     collation_deterministic: Option<bool>,
-    pub(super) may_select: bool,
-    pub(super) may_insert: bool,
-    pub(super) may_update: bool,
-    pub(super) may_delete: bool,
     /// `TRUNCATE`, `REFERENCES`, `TRIGGER`, `MAINTAIN`, as far as they are granted.
     beyond: Vec<String>,
 }
 
-impl Found {
-    /// Only an ordinary or partitioned table can have policies.
-    pub(super) fn is_table(&self) -> bool {
-        matches!(self.kind.as_str(), "r" | "p")
+impl Table {
+    /// Its row in the catalog, if it can have policies: only ordinary and partitioned tables can.
+    pub(super) fn with_policies(&self) -> Option<&Found> {
+        self.found.as_ref().filter(|found| matches!(found.kind.as_str(), "r" | "p"))
     }
 }
 
-pub(super) async fn load<'d>(
+/// All of them, in one query: the declared first, each in its place.
+pub(super) async fn load(
     connection: &mut PgConnection,
-    declaration: &'d Declaration,
-) -> Result<Vec<Table<'d>>, PgError> {
-    let mut tables = Vec::new();
-    for declared in declaration.tenant_tables() {
-        let found = sqlx::query_as(TABLE)
-            .bind(declared.schema())
-            .bind(declared.table())
-            .bind(declared.column())
-            .fetch_optional(&mut *connection)
-            .await?;
-        tables.push(Table { declared, found });
+    declaration: &Declaration,
+    reach: &[Oid],
+) -> Result<Vec<Table>, PgError> {
+    let declared = declaration.tenant_tables();
+    let names = |name: fn(&TenantTable) -> &str| declared.iter().map(|t| name(t).to_owned()).collect::<Vec<_>>();
+    let rows: Vec<Found> = sqlx::query_as(TABLES)
+        .bind(names(TenantTable::schema))
+        .bind(names(TenantTable::table))
+        .bind(names(TenantTable::column))
+        .bind(reach)
+        .fetch_all(connection)
+        .await?;
+    let mut tables: Vec<Table> =
+        declared.iter().map(|declared| Table { declared: declared.clone(), parent: None, found: None }).collect();
+    for found in rows {
+        let Some(at) = usize::try_from(found.place).ok().filter(|at| *at < declared.len()) else { continue };
+        if !found.is_child {
+            tables[at].found = Some(found);
+            continue;
+        }
+        let (Ok(schema), Ok(table)) = (Name::parse(&found.schema), Name::parse(&found.name)) else { continue };
+        let child = TenantTable { relation: Relation { schema, table }, ..declared[at].clone() };
+        // Declared itself, it is judged as what it is declared to be.
+        if !declared.iter().any(|other| other.relation == child.relation) {
+            let parent = Some(declared[at].relation.to_string());
+            tables.push(Table { declared: child, parent, found: Some(found) });
+        }
     }
     Ok(tables)
 }
 
-pub(super) fn findings(tables: &[Table<'_>], roles: &[Role]) -> Vec<Finding> {
-    tables
-        .iter()
-        .flat_map(|table| match &table.found {
-            None => vec![missing(table.declared)],
-            Some(found) if !found.is_table() => vec![not_a_table(table.declared)],
-            Some(found) => of_table(table.declared, found, roles),
-        })
-        .collect()
+pub(super) fn findings(catalog: &Catalog) -> Vec<Finding> {
+    let of = |table: &Table| match (&table.found, &table.parent) {
+        (None, _) => vec![missing(&table.declared)],
+        (Some(_), None) if table.with_policies().is_none() => vec![not_a_table(&table.declared)],
+        (Some(found), None) => of_table(&table.declared, found, &catalog.roles),
+        (Some(found), Some(parent)) => of_child(catalog, table, found, parent),
+    };
+    catalog.tables.iter().flat_map(of).collect()
+}
+
+/// Named itself, a child is held by its own policies alone. Out of reach it needs none.
+fn of_child(catalog: &Catalog, table: &Table, found: &Found, parent: &str) -> Vec<Finding> {
+    if found.beyond.is_empty() && !catalog.accesses(found.oid).any(|access| access.may_anything()) {
+        return Vec::new();
+    }
+    if table.with_policies().is_some() && catalog.holds_reach(found.oid) {
+        return of_table(&table.declared, found, &catalog.roles);
+    }
+    let object = table.declared.relation.to_string();
+    let why = format!(
+        "It is a partition or child of {parent}, whose policies do not hold it when it is named itself. A statement \
+         that names it reads every tenant's rows in it."
+    );
+    let fix = catalog.revoke_all(&object);
+    vec![Finding::fatal(Code::ChildReachable, object, why, fix)]
 }
 
 fn missing(declared: &TenantTable) -> Finding {
@@ -184,27 +223,31 @@ fn of_column(declared: &TenantTable, found: &Found) -> Option<Finding> {
 }
 
 /// Rights count for every role within reach, and for a column of the table as for all of it.
-const TABLE: &str = "
-with recursive me(u) as (
-    select oid from pg_roles where rolname in (session_user, current_user)
-    union select m.roleid from me join pg_auth_members m on m.member = me.u
+const TABLES: &str = "
+with recursive declared as (
+    select d.place - 1 as place, c.oid, d.col
+    from unnest($1::text[], $2::text[], $3::text[]) with ordinality as d(schema, name, col, place)
+    join pg_namespace n on n.nspname = d.schema join pg_class c on c.relnamespace = n.oid and c.relname = d.name
+), all_of_them(place, oid, col, is_child) as (
+    select place, oid, col, false from declared
+    union
+    select a.place, i.inhrelid, a.col, true from all_of_them a join pg_inherits i on i.inhparent = a.oid
 )
-select c.oid, c.relkind::text as kind, pg_get_userbyid(c.relowner)::text as owner,
-       exists (select from me where pg_has_role(u, n.nspowner, 'MEMBER')) as schema_owner_reachable,
+select t.place, c.oid, n.nspname::text as schema, c.relname::text as name, t.is_child,
+       c.relkind::text as kind, pg_get_userbyid(c.relowner)::text as owner,
+       n.nspowner = any($4) as schema_owner_reachable,
        c.relrowsecurity as rls, c.relforcerowsecurity as forced, row_security_active(c.oid) as active,
        format_type(a.atttypid, a.atttypmod) as column_type, a.attnotnull as column_not_null,
        co.collisdeterministic as collation_deterministic,
-       exists (select from me where has_any_column_privilege(u, c.oid, 'SELECT')) as may_select,
-       exists (select from me where has_any_column_privilege(u, c.oid, 'INSERT')) as may_insert,
-       exists (select from me where has_any_column_privilege(u, c.oid, 'UPDATE')) as may_update,
-       exists (select from me where has_table_privilege(u, c.oid, 'DELETE')) as may_delete,
        array(select r from unnest(array['TRUNCATE', 'TRIGGER', 'REFERENCES']
                                   || case when current_setting('server_version_num')::int4 >= 170000
                                           then array['MAINTAIN'] else array[]::text[] end) as r
-             where exists (select from me where has_table_privilege(u, c.oid, r))
-                or (r = 'REFERENCES' and exists (select from me where has_any_column_privilege(u, c.oid, r)))) as beyond
-from pg_class c
+             where exists (select from unnest($4::oid[]) u where has_table_privilege(u, c.oid, r))
+                or (r = 'REFERENCES'
+                    and exists (select from unnest($4::oid[]) u where has_any_column_privilege(u, c.oid, r)))) as beyond
+from all_of_them t
+join pg_class c on c.oid = t.oid
 join pg_namespace n on n.oid = c.relnamespace
-left join pg_attribute a on a.attrelid = c.oid and a.attname = $3 and a.attnum > 0 and not a.attisdropped
+left join pg_attribute a on a.attrelid = c.oid and a.attname = t.col and a.attnum > 0 and not a.attisdropped
 left join pg_collation co on co.oid = a.attcollation
-where n.nspname = $1 and c.relname = $2";
+order by t.is_child, t.place, n.nspname, c.relname";

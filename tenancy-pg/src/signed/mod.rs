@@ -20,3 +20,4 @@ pub use rotation::{retire_key_sql, signing_key_sql};
 pub use schema::{registrar_sql, signed_schema_sql};
 #[expect(unused_imports, reason = "for the opening batch")]
 pub(crate) use seal::{NONCE, SEAL_SETTING};
+pub(crate) use verifier::{SCHEMA, SEARCH_PATH, Verifier};

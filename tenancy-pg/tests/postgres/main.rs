@@ -8,6 +8,7 @@ mod common;
 mod control;
 mod executor;
 mod inspection;
+mod inspection_of_helpers;
 mod inspection_of_keys;
 mod policies;
 mod sessions;

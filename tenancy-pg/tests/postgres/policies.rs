@@ -130,7 +130,7 @@ async fn policies_are_judged_as_the_server_applies_them() {
         (
             "a bypass by another setting",
             "create policy p on note using ({b} and coalesce(current_setting('app.bypass', true), '') = '')",
-            Some(Code::PolicyUnbound),
+            Some(Code::SecondSetting),
         ),
         (
             "a default tenant",
@@ -157,8 +157,33 @@ async fn policies_are_judged_as_the_server_applies_them() {
         ),
         (
             "a floor for some roles only",
-            "create role {role}; grant {role} to app; create policy p on note using (true); create policy floor on note as restrictive to app using ({b})",
+            "create role {role}; grant {role} to app; grant select on note to {role}; create policy p on note using (true); create policy floor on note as restrictive to app using ({b})",
             Some(Code::PolicyUnbound),
+        ),
+        (
+            "the same, and the other role may not yet do anything",
+            "create role {role}; grant {role} to app; create policy p on note using (true); create policy floor on note as restrictive to app using ({b})",
+            Some(Code::LatentPolicy),
+        ),
+        (
+            "open for a command that is not granted",
+            "revoke delete on note from app; create policy p on note using ({b}); create policy d on note for delete using (true)",
+            Some(Code::LatentPolicy),
+        ),
+        (
+            "open for UPDATE alone, which need not read",
+            "create policy r on note for select using ({b}); create policy a on note for insert with check ({b}); create policy d on note for delete using ({b}); create policy w on note for update using (true) with check ({b})",
+            Some(Code::PolicyUnbound),
+        ),
+        (
+            "held by the side of an OR that binds, only",
+            "create policy p on note using (({b} and id > 0) or ({b} and id < 0))",
+            None,
+        ),
+        (
+            "a user beside the tenant",
+            "create policy p on note using ({b} and current_user = 'app')",
+            Some(Code::UserPolicy),
         ),
         (
             "a floor for reading only",
@@ -185,7 +210,8 @@ async fn policies_are_judged_as_the_server_applies_them() {
         let drop_all = "do $$ declare p name; begin
             for p in select polname from pg_policy loop execute format('drop policy %I on note', p); end loop; end $$;
             drop function if exists public.current_setting(text, boolean);
-            alter table note drop column if exists other; drop role if exists {role}";
+            alter table note drop column if exists other; grant delete on note to app;
+            do $$ begin drop owned by {role}; drop role {role}; exception when undefined_object then null; end $$";
         world.server.run(&world.named(drop_all)).await;
     }
 

@@ -1,0 +1,127 @@
+//! The kinds of findings.
+
+use serde::Serialize;
+
+/// What a finding of a kind says about rows, beside how much it matters for the start of the service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Effect {
+    /// By itself it lets a statement of one tenant read, change or plant rows of another.
+    Crosses,
+    /// It lets rows cross if something holds that the catalog does not show: what a function's body does, say.
+    MayCross,
+    /// No row crosses, but another tenant's row or its number can be told.
+    Tells,
+    /// An outage, or something that only waits to become one of the others.
+    Hygiene,
+}
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $code:literal, $class:literal, $effect:ident, $title:literal;)*) => {
+        /// The kinds of findings. Codes are never used for anything else.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Code {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Code {
+            /// Every kind, in the order of its code.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// The code.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$name => $code,)* }
+            }
+
+            /// What it is about: `role`, `schema`, `policy`, `object`, `server` or `shared_objects`.
+            #[must_use]
+            pub const fn class(self) -> &'static str {
+                match self { $(Self::$name => $class,)* }
+            }
+
+            /// Whether rows cross by it.
+            #[must_use]
+            pub const fn effect(self) -> Effect {
+                match self { $(Self::$name => Effect::$effect,)* }
+            }
+
+            /// What it is, in a few words.
+            #[must_use]
+            pub const fn title(self) -> &'static str {
+                match self { $(Self::$name => $title,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    /// The login and the acting role differ: `RESET ROLE` undoes it.
+    RoleFacade = "PG001", "role", MayCross, "login and acting role differ";
+    /// A superuser, here or within reach.
+    Superuser = "PG002", "role", Crosses, "superuser";
+    /// A role that row level security does not hold, here or within reach.
+    BypassRls = "PG003", "role", Crosses, "BYPASSRLS";
+    /// A role that can make itself more.
+    RoleAttribute = "PG004", "role", MayCross, "dangerous attribute";
+    /// A predefined or vendor role that goes around tables.
+    PredefinedRole = "PG005", "role", MayCross, "dangerous membership";
+    /// The owner of a tenant table, its schema or the database is here or within reach.
+    Ownership = "PG006", "role", Crosses, "owner within reach";
+    /// A declared table is not there.
+    TableMissing = "PG007", "schema", Hygiene, "table missing";
+    /// A declared tenant table is a view or another relation without row level security.
+    NotATable = "PG008", "schema", MayCross, "not a table";
+    /// Row level security is off.
+    RlsDisabled = "PG009", "schema", Crosses, "row level security is off";
+    /// Row level security does not hold the owner.
+    NotForced = "PG010", "schema", Hygiene, "row level security is not forced";
+    /// The tenant column is missing, nullable or of another type.
+    TenantColumn = "PG011", "schema", MayCross, "tenant column";
+    /// A policy lets rows through without comparing the tenant column with the setting.
+    PolicyUnbound = "PG012", "policy", Crosses, "policy does not bind the tenant";
+    /// A policy casts the setting without NULLIF.
+    PolicyEmptySetting = "PG013", "policy", Hygiene, "policy fails on the empty setting";
+    /// A command the role may run has no policy.
+    PolicyMissing = "PG014", "policy", Hygiene, "no policy for a granted command";
+    /// Postgres itself says that policies do not hold this role on this table.
+    NotActive = "PG015", "schema", Crosses, "row level security is not active for this role";
+    /// A right that policies do not hold.
+    TableRight = "PG016", "schema", MayCross, "right that policies do not hold";
+    /// A partition or child that is reached by its own name.
+    ChildReachable = "PG017", "schema", Crosses, "child table within reach";
+    /// A relation within reach that nobody declared.
+    Undeclared = "PG018", "schema", MayCross, "undeclared relation within reach";
+    /// A role or database that starts sessions with a tenant.
+    DefaultSetting = "PG019", "role", MayCross, "default for the setting";
+    /// A relation that is declared global reads a tenant table.
+    GlobalReadsTenant = "PG020", "schema", MayCross, "global relation reads a tenant table";
+    /// The server's release has known holes in row level security.
+    ServerRelease = "PG021", "server", MayCross, "old server release";
+    /// A foreign key between tenant tables that does not pair their tenant columns.
+    ForeignKey = "PG022", "schema", Tells, "foreign key across tenants";
+    /// A unique index of a tenant table without the tenant column.
+    UniqueIndex = "PG023", "schema", Tells, "unique across tenants";
+    /// The service may make objects of its own, which no policy holds.
+    CreateRight = "PG024", "schema", MayCross, "right to create objects";
+    /// The service may use large objects, which have no policies and are the role's, not a tenant's.
+    LargeObjects = "PG025", "shared_objects", MayCross, "large objects within reach";
+    /// A policy that binds the tenant also reads another setting, which any statement can set.
+    SecondSetting = "PG026", "policy", Hygiene, "policy reads a second setting";
+    /// A policy that does not bind the tenant, for a command that nobody within reach may run yet.
+    LatentPolicy = "PG027", "policy", Hygiene, "policy does not bind, without a right to use it";
+    /// A policy depends on who is connected, whom all tenants of a pool share.
+    UserPolicy = "PG028", "policy", Hygiene, "policy reads the connected user";
+    /// The service can replace a function that a policy calls.
+    ReplaceableHelper = "PG029", "policy", MayCross, "policy function can be replaced";
+    /// A policy calls a volatile function.
+    VolatileHelper = "PG030", "policy", Hygiene, "volatile policy function";
+}
+
+impl Serialize for Code {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
