@@ -136,6 +136,16 @@ impl Pass {
         self.context.record_event(crate::audit::AuditEvent { reason: Some(reason), ..event });
     }
 
+    /// Records that this context takes a way around the store's boundary, and the reason. Durable when this returns.
+    ///
+    /// # Errors
+    /// [`Denial::AuditUnavailable`]: do not take it.
+    pub async fn exit(&self, action: &'static str, reason: &'static str) -> Result<(), Denial> {
+        let event = self.context.event(action, Outcome::Done, Some(self.store), None);
+        let event = crate::audit::AuditEvent { reason: Some(reason.to_owned()), ..event };
+        self.context.inner().realm.auditor.durable(Lane::Life(self.context.life()), event).await
+    }
+
     /// Records a denial that was found outside a call, and gives it back.
     #[must_use]
     pub fn refuse(&self, action: &'static str, denial: Denial) -> Denial {

@@ -3,6 +3,7 @@
 use tenancy_core::{BoxError, Denial, Redacted};
 
 use crate::declaration::DeclarationError;
+use crate::guard::Forbidden;
 use crate::inspect::Inspection;
 use crate::redact::{DatabaseError, redact};
 
@@ -33,6 +34,9 @@ pub enum PgError {
     /// `sqlx::query`.
     #[error("only statements with an argument list can be run here, see sqlx::query")]
     SimpleProtocol,
+    /// The guard refused a statement before it was sent, and that is on record. The transaction goes on.
+    #[error(transparent)]
+    Forbidden(#[from] Forbidden),
     /// A statement of this transaction was dropped before its end, or the connection broke: nothing of it is kept.
     #[error("the transaction was interrupted")]
     Interrupted,

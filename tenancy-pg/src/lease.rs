@@ -25,6 +25,8 @@ pub(crate) struct Lease {
     began: Began,
     /// Told when the lease is dropped. There from the opening until the answer of the closing batch.
     witness: Option<Witness>,
+    /// That it was in other hands and is closed, clean or not.
+    handed_out: bool,
 }
 
 /// How a closing batch ended.
@@ -55,7 +57,8 @@ impl Lease {
     pub(crate) async fn open(pool: &Arc<Pool>, opening: &Opening, witness: Witness) -> Result<Self, sqlx::Error> {
         let mut left = pool.most();
         loop {
-            let mut lease = Self { taken: Some(pool.take().await?), began: opening.began, witness: None };
+            let taken = Some(pool.take().await?);
+            let mut lease = Self { taken, began: opening.began, witness: None, handed_out: false };
             match lease.batch(&opening.sql).await {
                 Ok(rows) => {
                     let row = rows.last().ok_or(sqlx::Error::WorkerCrashed)?;
@@ -73,6 +76,12 @@ impl Lease {
     /// The connection, for a statement of the transaction.
     pub(crate) fn connection(&mut self) -> Result<&mut PgConnection, sqlx::Error> {
         self.taken.as_mut().map(|taken| &mut taken.connection).ok_or(sqlx::Error::WorkerCrashed)
+    }
+
+    /// The connection, for somebody whose statements nobody looks at: it is closed at the end.
+    pub(crate) fn hand_out(&mut self) -> Result<&mut PgConnection, sqlx::Error> {
+        self.handed_out = true;
+        self.connection()
     }
 
     /// Ends the transaction. The answer does not wait for the cleaning, which happens behind the scenes.
@@ -143,6 +152,9 @@ impl Lease {
     /// Whether the last row of a cleaning shows a session that holds nothing of its last user: no setting, no other
     /// role, no temporary object, no prepared statement but the driver's own, which are all still there.
     fn is_clean(&self, rows: &[PgRow]) -> bool {
+        if self.handed_out {
+            return false;
+        }
         let (Some(taken), Some(proof)) = (&self.taken, rows.last()) else { return false };
         let driver = i64::try_from(taken.connection.cached_statements_size());
         let session: Result<bool, _> = proof.try_get(0);

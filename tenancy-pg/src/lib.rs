@@ -41,12 +41,14 @@
 //!   refuses leaves one without a rule.
 //! - A connection whose future was dropped, whose opening batch failed or whose session is not clean (other settings or
 //!   role, temporary objects, prepared statements, locks) is closed and not reused.
+//! - Statements that end the transaction, change settings or the role, or come in twos are refused before they are sent
+//!   ([`Forbidden`]), and that is on record with the rule `pg.guard`.
 //! - Nothing that the server or driver quotes is in an error's text, or in its chain of sources.
 //!
 //! # What it does not
 //!
-//! - Any SQL may call `set_config`. Within a transaction that changes the setting and puts it back, other tenants' rows
-//!   can be read: bind values, never build SQL from them. A signed setting is to come.
+//! - The guard reads the text it is given. What `DO` or a function runs is out of its sight, `set_config` too. Within a
+//!   transaction that changes the setting and puts it back, other tenants' rows can be read: bind values, never build SQL from them. A signed setting is to come.
 //! - Row level security hides rows, not their existence: planner estimates, statistics, sizes of relations, sequences
 //!   and unique indexes without the tenant column (a warning) tell of other tenants' rows.
 //! - The text of statements, as opposed to bound values, is seen by every session of the same role
@@ -54,7 +56,7 @@
 //! - Large objects have no policies, and Postgres lets every role make and read them: what one tenant's statement puts
 //!   into one, every other tenant's statement can read. The inspection warns until a superuser has run
 //!   [`hardening_sql`]; [`InspectPolicy::shared_objects`] makes it fatal.
-//! - What a statement commits by itself, with `COMMIT` in its text, is committed. It is a breach and on record as one.
+//! - What is committed through [`danger::connection`] is committed. It is a breach and on record as one.
 //! - `SECURITY DEFINER` functions that the role may execute are not looked at yet.
 //!
 //! # Features
@@ -66,9 +68,11 @@
 //! Rust 1.95.
 
 mod control;
+pub mod danger;
 mod database;
 mod declaration;
 mod error;
+mod guard;
 mod ident;
 mod inspect;
 mod lease;
@@ -98,6 +102,7 @@ pub use declaration::{
     Declaration, DeclarationBuilder, DeclarationError, LegacyRole, Relation, RowKeyType, TenantTable,
 };
 pub use error::PgError;
+pub use guard::Forbidden;
 pub use inspect::{Code, Effect, Finding, InspectPolicy, Inspection, Severity};
 pub use migrate::migrate;
 pub use options::PgOptions;

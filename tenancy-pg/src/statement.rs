@@ -5,6 +5,7 @@ use sqlx::postgres::{PgArguments, PgStatement};
 use sqlx::{Execute, Postgres, SqlStr};
 
 use crate::error::PgError;
+use crate::guard;
 
 /// A statement with an argument list, so the extended protocol carries it, and that takes one statement only.
 pub(crate) struct OneStatement {
@@ -15,18 +16,37 @@ pub(crate) struct OneStatement {
 }
 
 impl OneStatement {
-    /// Takes a query apart.
+    /// Takes a query apart, and asks the guard.
     ///
     /// # Errors
-    /// [`PgError::SimpleProtocol`] for one without an argument list; sqlx's own for arguments that can't be encoded.
-    pub(crate) fn take<'q, E: Execute<'q, Postgres>>(mut query: E) -> Result<Self, sqlx::Error> {
+    /// [`PgError::SimpleProtocol`] for one without an argument list; [`PgError::Forbidden`], after `refused` was called
+    /// to record it; sqlx's own for arguments that can't be encoded.
+    pub(crate) fn take<'q, E: Execute<'q, Postgres>>(
+        mut query: E,
+        refused: impl FnOnce(),
+    ) -> Result<Self, sqlx::Error> {
         let prepared = query.statement().cloned();
         let arguments = query.take_arguments().map_err(|e| crate::redact::redact(sqlx::Error::Encode(e)))?;
         let persistent = query.persistent();
         if arguments.is_none() {
             return Err(PgError::SimpleProtocol.into());
         }
-        Ok(Self { sql: query.sql(), arguments, prepared, persistent })
+        let sql = guarded(query.sql(), refused)?;
+        Ok(Self { sql, arguments, prepared, persistent })
+    }
+}
+
+/// Lets a text through that the guard admits.
+///
+/// # Errors
+/// [`PgError::Forbidden`], after `refused` was called to record it.
+pub(crate) fn guarded(sql: SqlStr, refused: impl FnOnce()) -> Result<SqlStr, PgError> {
+    match guard::check(sql.as_str()) {
+        Ok(()) => Ok(sql),
+        Err(forbidden) => {
+            refused();
+            Err(forbidden.into())
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use tenancy_core::{Denial, Pass, TenantContext};
 
 use crate::database::Shared;
 use crate::error::PgError;
+use crate::guard::GUARD;
 use crate::lease::Lease;
 use crate::scope::{Access, Scope};
 use crate::statement::OneStatement;
@@ -104,6 +105,10 @@ impl TenantDb {
         }
     }
 
+    fn forbidden(&self) {
+        self.pass.failed_as("pg.statement", GUARD);
+    }
+
     async fn statement(&self) -> Result<TenantTx<'_>, PgError> {
         self.open("pg.statement", Access::ReadWrite).await
     }
@@ -117,7 +122,7 @@ impl<'c> Executor<'c> for &'c TenantDb {
         'c: 'e,
         E: 'q + Execute<'q, Postgres>,
     {
-        let statement = OneStatement::take(query);
+        let statement = OneStatement::take(query, || self.forbidden());
         stream(move |out| async move {
             let statement = statement?;
             let mut tx = self.statement().await?;
@@ -131,7 +136,7 @@ impl<'c> Executor<'c> for &'c TenantDb {
         'c: 'e,
         E: 'q + Execute<'q, Postgres>,
     {
-        let statement = OneStatement::take(query);
+        let statement = OneStatement::take(query, || self.forbidden());
         Box::pin(async move {
             let statement = statement?;
             let mut tx = self.statement().await?;

@@ -7,15 +7,16 @@ use std::time::{Duration, Instant};
 use futures_core::future::BoxFuture;
 use futures_core::stream::BoxStream;
 use futures_util::TryStreamExt;
-use sqlx::postgres::{PgQueryResult, PgRow, PgStatement, PgTypeInfo};
+use sqlx::postgres::{PgConnection, PgQueryResult, PgRow, PgStatement, PgTypeInfo};
 use sqlx::{Either, Execute, Executor, Postgres, SqlStr};
 use tenancy_core::{Denial, Entered, Pass};
 
 use crate::error::PgError;
+use crate::guard::GUARD;
 use crate::lease::{Closing, Lease};
 use crate::redact::{DatabaseError, ends_the_session, redact};
 use crate::scope::{End, Scope};
-use crate::statement::OneStatement;
+use crate::statement::{OneStatement, guarded};
 use crate::stream::{Outlet, stream};
 use crate::witness::UNPROVEN;
 
@@ -107,6 +108,14 @@ impl<'t> TenantTx<'t> {
         self.failed = true;
     }
 
+    /// See [`danger::connection`](crate::danger::connection).
+    pub(crate) async fn hand_out(&mut self, reason: &'static str) -> Result<&mut PgConnection, PgError> {
+        self.check().await?;
+        self.pass.exit("danger.connection", reason).await?;
+        let lease = self.lease.as_mut().ok_or(PgError::Interrupted)?;
+        Ok(lease.hand_out()?)
+    }
+
     fn take(&mut self) -> Result<(Entered<'t>, Lease), PgError> {
         let lease = self.lease.take().ok_or(PgError::Interrupted)?;
         let entered = self.entered.take().ok_or(PgError::Interrupted)?;
@@ -115,6 +124,10 @@ impl<'t> TenantTx<'t> {
 
     pub(crate) const fn pass(&self) -> &'t Pass {
         self.pass
+    }
+
+    fn forbidden(&self) {
+        self.pass.failed_as("pg.statement", GUARD);
     }
 
     /// Checks the deadline and the standing, asking the directory where its answer is getting old; a denial is recorded
@@ -192,6 +205,7 @@ impl<'t> TenantTx<'t> {
     }
 
     pub(crate) async fn prepare(&mut self, sql: SqlStr, types: &[PgTypeInfo]) -> Result<PgStatement, sqlx::Error> {
+        let sql = guarded(sql, || self.forbidden())?;
         self.check().await?;
         let mut lease = self.lease.take().ok_or(PgError::Interrupted)?;
         let ended = lease.connection()?.prepare_with(sql, types).await;
@@ -199,6 +213,7 @@ impl<'t> TenantTx<'t> {
     }
 
     pub(crate) async fn describe_statement(&mut self, sql: SqlStr) -> Result<sqlx::Describe<Postgres>, sqlx::Error> {
+        let sql = guarded(sql, || self.forbidden())?;
         self.check().await?;
         let mut lease = self.lease.take().ok_or(PgError::Interrupted)?;
         let ended = lease.connection()?.describe(sql).await;
@@ -217,7 +232,7 @@ impl<'c> Executor<'c> for &'c mut TenantTx<'_> {
         'c: 'e,
         E: 'q + Execute<'q, Postgres>,
     {
-        let statement = OneStatement::take(query);
+        let statement = OneStatement::take(query, || self.forbidden());
         stream(move |out| async move { self.relay(statement?, &out).await })
     }
 
@@ -226,7 +241,7 @@ impl<'c> Executor<'c> for &'c mut TenantTx<'_> {
         'c: 'e,
         E: 'q + Execute<'q, Postgres>,
     {
-        let statement = OneStatement::take(query);
+        let statement = OneStatement::take(query, || self.forbidden());
         Box::pin(async move { self.first_row(statement?).await })
     }
 

@@ -12,10 +12,11 @@ use tenancy_core::Denial;
 
 use crate::database::Shared;
 use crate::error::PgError;
+use crate::guard::GUARD;
 use crate::lease::{Closing, Lease};
 use crate::redact::redact;
 use crate::scope::{Access, End, Scope};
-use crate::statement::OneStatement;
+use crate::statement::{OneStatement, guarded};
 use crate::stream::{Outlet, stream};
 use crate::tenant_tx::Step;
 use crate::witness::{UNPROVEN, Witness};
@@ -63,6 +64,10 @@ impl Untenanted {
         }
     }
 
+    fn forbidden(&self) {
+        self.shared.gate.failed_as("pg.untenanted", GUARD);
+    }
+
     async fn relay(&self, statement: OneStatement, out: &Outlet<Step>) -> Result<(), sqlx::Error> {
         let mut lease = self.open().await?;
         {
@@ -83,7 +88,7 @@ impl<'c> Executor<'c> for &'c Untenanted {
         'c: 'e,
         E: 'q + Execute<'q, Postgres>,
     {
-        let statement = OneStatement::take(query);
+        let statement = OneStatement::take(query, || self.forbidden());
         stream(move |out| async move { self.relay(statement?, &out).await })
     }
 
@@ -113,6 +118,7 @@ impl<'c> Executor<'c> for &'c Untenanted {
         'c: 'e,
     {
         Box::pin(async move {
+            let sql = guarded(sql, || self.forbidden())?;
             let mut lease = self.open().await?;
             let statement = lease.connection()?.prepare_with(sql, parameters).await.map_err(redact)?;
             self.close(lease, End::Rollback).await?;
@@ -125,6 +131,7 @@ impl<'c> Executor<'c> for &'c Untenanted {
         'c: 'e,
     {
         Box::pin(async move {
+            let sql = guarded(sql, || self.forbidden())?;
             let mut lease = self.open().await?;
             let described = lease.connection()?.describe(sql).await.map_err(redact)?;
             self.close(lease, End::Rollback).await?;

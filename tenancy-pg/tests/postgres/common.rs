@@ -8,7 +8,8 @@ use tenancy_pg::{
 };
 use tenancy_testkit::{APP, TestDatabase, TestTenants, ThrowawayPostgres};
 
-/// `note(id, tenant_id, body, slug)`: two rows of acme, three of globex. `country(code)` is global.
+/// `note(id, tenant_id, body, slug)`: two rows of acme, three of globex. `country(code)` is global. The function
+/// `pretend(key)` changes the setting where the guard can't see it.
 pub(crate) struct World {
     pub(crate) tenants: TestTenants,
     pub(crate) server: TestDatabase,
@@ -34,7 +35,9 @@ impl World {
                                     unique (tenant_id, slug));
                  create index on note (tenant_id);
                  create table country (code text primary key);
-                 insert into country values ('at'), ('ch');",
+                 insert into country values ('at'), ('ch');
+                 create function pretend(key text) returns text language sql
+                     as $$ select set_config('tenancy.row_key', key, true) $$;",
             )
             .await;
         server.run_as_owner(&grant_sql(&declaration, APP)).await;
@@ -80,6 +83,11 @@ pub(crate) fn declaration() -> Declaration {
         .global_table("public", "country")
         .build()
         .unwrap()
+}
+
+/// A statement where the guard can't see it.
+pub(crate) fn smuggled(sql: &str) -> String {
+    format!("do $smuggled$ begin execute $inside${sql}$inside$; end $smuggled$")
 }
 
 /// Everything a tenant sees, as its bodies.

@@ -3,9 +3,9 @@
 use futures_util::TryStreamExt;
 use sqlx::{Executor, Row};
 use tenancy_core::Denial;
-use tenancy_pg::{OrNotVisible, PgError};
+use tenancy_pg::{Forbidden, OrNotVisible, PgError};
 
-use crate::common::{ACME, GLOBEX, World, bodies, shown};
+use crate::common::{ACME, GLOBEX, World, bodies, shown, smuggled};
 
 #[tokio::test]
 async fn each_tenant_sees_its_own_rows_through_every_kind_of_query() {
@@ -91,7 +91,7 @@ async fn a_clean_connection_is_used_again() {
     let first = pid().await;
 
     let mut tx = acme.begin().await.unwrap();
-    for sql in ["select 1", "select body from note", "update note set body = body where id = 1", "savepoint a"] {
+    for sql in ["select 1", "select body from note", "update note set body = body where id = 1"] {
         sqlx::query(sql).execute(&mut tx).await.unwrap();
     }
     tx.commit().await.unwrap();
@@ -110,10 +110,10 @@ async fn a_clean_connection_is_used_again() {
     assert_eq!(pid().await, first, "committed after a failure");
     sqlx::query("select 1").fetch_one(&database.untenanted()).await.unwrap();
     assert_eq!(pid().await, first, "untenanted");
-    sqlx::query("set local work_mem = '1MB'").execute(&acme).await.unwrap();
+    sqlx::query(sqlx::AssertSqlSafe(smuggled("set local work_mem = '1MB'"))).execute(&acme).await.unwrap();
     assert_eq!(pid().await, first, "a local setting");
 
-    sqlx::query("prepare mine as select 1").execute(&acme).await.unwrap();
+    sqlx::query(sqlx::AssertSqlSafe(smuggled("prepare mine as select 1"))).execute(&acme).await.unwrap();
     assert_ne!(pid().await, first, "not clean");
 }
 
@@ -152,7 +152,7 @@ async fn only_one_statement_with_an_argument_list_is_taken() {
     assert!(matches!(PgError::from(raw), PgError::SimpleProtocol));
     drop(tx);
     let two = sqlx::query(sqlx::AssertSqlSafe(attack)).execute(&acme).await.unwrap_err();
-    assert_eq!(two.as_database_error().unwrap().code().unwrap(), "42601");
+    assert!(matches!(PgError::from(two), PgError::Forbidden(Forbidden::Several)));
     let data = "'; select set_config('tenancy.row_key', '', false); --";
     let found: Option<i32> =
         sqlx::query_scalar("select id from note where body = $1").bind(data).fetch_optional(&acme).await.unwrap();
@@ -240,14 +240,13 @@ async fn global_tables_are_read_without_a_tenant_and_tenant_tables_show_nothing(
         ("a delete", "delete from country", "25006"),
         ("a lock", "select * from note for update", "25006"),
         ("an insert", "insert into country values ('de')", "25006"),
-        ("two statements", "select 1; select 2", "42601"),
     ] {
         let error = sqlx::query(sql).execute(&globals).await.unwrap_err();
         assert_eq!(error.as_database_error().unwrap().code().unwrap(), code, "{what}");
     }
     let raw = sqlx::raw_sql("select 1").execute(&globals).await.unwrap_err();
     assert!(matches!(PgError::from(raw), PgError::SimpleProtocol));
-    let sql = format!("select set_config('tenancy.row_key', '{}', true)", world.life("acme").uuid());
+    let sql = format!("select pretend('{}')", world.life("acme").uuid());
     let breach = sqlx::query(sqlx::AssertSqlSafe(sql)).execute(&globals).await.unwrap_err();
     assert_eq!(Denial::of(&breach), Some(Denial::StoreBreach));
     let mut rules = world.tenants.denied_rules().await;

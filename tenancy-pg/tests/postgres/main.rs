@@ -7,6 +7,7 @@ mod cancel;
 mod common;
 mod control;
 mod executor;
+mod guard;
 mod inspection;
 mod inspection_of_helpers;
 mod inspection_of_keys;

@@ -1,0 +1,212 @@
+//! Which statements are admitted, and what is said of the others.
+
+use super::lexer::{Lexer, Token, Unterminated};
+
+/// A statement that the guard refused before it was sent. The transaction goes on as if it had not been tried.
+///
+/// Admitted are `SELECT`, `INSERT`, `UPDATE`, `DELETE`, `MERGE`, `VALUES`, `TABLE` and `WITH`, `EXPLAIN` of those, and
+/// - `CALL` and `DO`: within a transaction the server lets neither commit. What they run is out of sight; see the crate
+///   docs on the signed mode;
+/// - `LOCK`: ends with the transaction;
+/// - `SHOW`: tells a setting and changes none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Forbidden {
+    /// `BEGIN`, `COMMIT`, `ROLLBACK`, `SAVEPOINT` and their like.
+    #[error("the handle begins and ends transactions and savepoints, a statement may not")]
+    Transaction,
+    /// `SET`, `RESET`, `DISCARD`, `LOAD`, `SET ROLE`, and whatever names `set_config` or `pg_settings` (an update of
+    /// that view calls `set_config`).
+    #[error("a statement may not change settings or the role, see TxOptions")]
+    Session,
+    /// `PREPARE`, `EXECUTE`, `DEALLOCATE`: a prepared statement outlives its transaction.
+    #[error("the driver prepares statements, a statement may not")]
+    Prepared,
+    /// `DECLARE`, `FETCH`, `MOVE`, `CLOSE`: a cursor can outlive its transaction.
+    #[error("cursors can't be used, stream the rows instead")]
+    Cursor,
+    /// `LISTEN`, `UNLISTEN`, `NOTIFY`: a channel is shared by all tenants.
+    #[error("channels are shared by all tenants")]
+    Channel,
+    /// `COPY`. Postgres refuses `COPY .. FROM` under row level security.
+    #[error("use copy_out; Postgres refuses COPY FROM under row level security, use insert_all")]
+    Copy,
+    /// Whatever else there is: objects (`SELECT INTO` too), rights, roles, maintenance, and `TRUNCATE`, which goes past
+    /// row level security.
+    #[error("only statements that read and write rows can be run here, see migrate")]
+    Definition,
+    /// More than one statement.
+    #[error("only one statement at a time can be run here")]
+    Several,
+    /// A text, name or comment that does not end, a zero byte, a name in `U&".."`, or a statement that begins with
+    /// neither a keyword nor a parenthesis.
+    #[error("the statement can't be read with certainty")]
+    Unreadable,
+}
+
+/// Admits one statement that reads or writes rows, or nothing at all.
+///
+/// A single pass that copies nothing: for a usual statement far below the cost of a round-trip.
+///
+/// # Errors
+/// [`Forbidden`], for the first reason in the order of the text.
+pub(crate) fn check(sql: &str) -> Result<(), Forbidden> {
+    if sql.contains('\0') {
+        return Err(Forbidden::Unreadable);
+    }
+    let mut part = Part::Start;
+    let mut inserts = false;
+    for token in Lexer::new(sql) {
+        let token = token?;
+        part = match (part, token) {
+            (part @ (Part::Start | Part::After), Token::Semicolon) => part,
+            (Part::Explain { .. } | Part::Body, Token::Semicolon) => Part::After,
+            (Part::After, _more) => return Err(Forbidden::Several),
+            (Part::Start, Token::Word(word)) if word.eq_ignore_ascii_case("explain") => Part::Explain { depth: 0 },
+            (Part::Start, Token::Word(word)) => verb(word)?,
+            (Part::Start, Token::Open) => Part::Body,
+            (Part::Start, Token::Quoted(_) | Token::Escaped | Token::Close | Token::Other) => {
+                return Err(Forbidden::Unreadable);
+            }
+            (Part::Explain { depth: 0 }, Token::Word(word)) if !is_one_of(word, EXPLAIN_OPTIONS) => verb(word)?,
+            (Part::Explain { depth }, Token::Open) => Part::Explain { depth: depth + 1 },
+            (Part::Explain { depth }, Token::Close) => Part::Explain { depth: depth.saturating_sub(1) },
+            (part @ (Part::Explain { .. } | Part::Body), _other) => part,
+        };
+        match token {
+            Token::Escaped => return Err(Forbidden::Unreadable),
+            Token::Quoted(name) if SETTINGS.contains(&name) => return Err(Forbidden::Session),
+            Token::Word(word) if SETTINGS.iter().any(|name| folds_to(word, name)) => return Err(Forbidden::Session),
+            // SELECT INTO makes a table.
+            Token::Word(word) if word.eq_ignore_ascii_case("into") && !inserts => return Err(Forbidden::Definition),
+            Token::Word(word) => inserts = is_one_of(word, &["insert", "merge"]),
+            Token::Quoted(_) | Token::Open | Token::Close | Token::Semicolon | Token::Other => inserts = false,
+        }
+    }
+    Ok(())
+}
+
+/// The word that a text begins with, as it is written; `None` where it begins with something else.
+#[cfg_attr(not(test), expect(dead_code, reason = "the modes of a pool ask for it"))]
+pub(crate) fn first_keyword(sql: &str) -> Option<&str> {
+    match Lexer::new(sql).find(|token| *token != Ok(Token::Semicolon)) {
+        Some(Ok(Token::Word(word))) => Some(word),
+        _other => None,
+    }
+}
+
+/// Where in the text the next token stands.
+#[derive(Clone, Copy)]
+enum Part {
+    /// Before the first statement.
+    Start,
+    /// Between `EXPLAIN` and what it explains, which may be in parentheses itself.
+    Explain {
+        depth: usize,
+    },
+    Body,
+    /// Behind a semicolon.
+    After,
+}
+
+fn verb(word: &str) -> Result<Part, Forbidden> {
+    if is_one_of(word, ADMITTED) {
+        return Ok(Part::Body);
+    }
+    let known = REFUSED.iter().find(|(words, _)| is_one_of(word, words));
+    Err(known.map_or(Forbidden::Definition, |(_, why)| *why))
+}
+
+fn is_one_of(word: &str, words: &[&str]) -> bool {
+    words.iter().any(|one| word.eq_ignore_ascii_case(one))
+}
+
+/// Whether the server reads a name without quotes as this one. In a database of a one-byte encoding with a Turkish
+/// locale it folds `İ` to `i`.
+fn folds_to(word: &str, name: &str) -> bool {
+    let folded = word.chars().map(|c| if c == 'İ' { 'i' } else { c.to_ascii_lowercase() });
+    folded.eq(name.chars())
+}
+
+impl From<Unterminated> for Forbidden {
+    fn from(Unterminated: Unterminated) -> Self {
+        Self::Unreadable
+    }
+}
+
+const ADMITTED: &[&str] =
+    &["select", "insert", "update", "delete", "merge", "with", "values", "table", "call", "do", "lock", "show"];
+const REFUSED: &[(&[&str], Forbidden)] = &[
+    (&["begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release"], Forbidden::Transaction),
+    (&["set", "reset", "discard", "load"], Forbidden::Session),
+    (&["prepare", "execute", "deallocate"], Forbidden::Prepared),
+    (&["declare", "fetch", "move", "close"], Forbidden::Cursor),
+    (&["listen", "unlisten", "notify"], Forbidden::Channel),
+    (&["copy"], Forbidden::Copy),
+];
+const EXPLAIN_OPTIONS: &[&str] = &["analyze", "analyse", "verbose"];
+/// Names of what changes a setting.
+const SETTINGS: &[&str] = &["set_config", "pg_settings"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_on_rows_are_admitted() {
+        for sql in [
+            "",
+            ";",
+            "select 'x; commit' as a; -- done",
+            "(select 1) union all (table note)",
+            "with x as (insert into note default values returning id) select * from x",
+            "INSERT /* or */ INTO note values ($1)",
+            "merge into note using y on true when matched then delete",
+            "explain (analyze, buffers) select 1",
+            "explain analyze verbose delete from note",
+            "explain ((select 1))",
+            "select 'set_config', $$pg_settings$$ from set_config_of",
+            "do $$ begin perform set_config('a.b', '', true); end $$",
+            "lock table note in share mode",
+        ] {
+            assert_eq!(check(sql), Ok(()), "{sql}");
+        }
+    }
+
+    #[test]
+    fn everything_else_is_refused_by_its_reason() {
+        for (sql, why) in [
+            ("commit", Forbidden::Transaction),
+            (" /* a */ ; Start transaction", Forbidden::Transaction),
+            ("prepare transaction 'x'", Forbidden::Prepared),
+            ("set local role x", Forbidden::Session),
+            ("select pg_catalog.\"set_config\"('a.b', '', true)", Forbidden::Session),
+            ("select SET_CONFIG /* a */ ('a.b', '', true)", Forbidden::Session),
+            ("select set_confİg('a.b', '', true)", Forbidden::Session),
+            ("update pg_settings set setting = ''", Forbidden::Session),
+            ("select U&\"set\\005fconfig\"('a.b', '', true)", Forbidden::Unreadable),
+            ("select * into taken from note", Forbidden::Definition),
+            ("explain analyze execute x", Forbidden::Prepared),
+            ("explain (analyze) create table x as select 1", Forbidden::Definition),
+            ("truncate note", Forbidden::Definition),
+            ("repack note", Forbidden::Definition),
+            ("copy note from stdin", Forbidden::Copy),
+            ("select 1; select 2", Forbidden::Several),
+            ("select 1; commit", Forbidden::Several),
+            ("select E'\\'; commit; --", Forbidden::Unreadable),
+            ("select 1 /* /* */", Forbidden::Unreadable),
+            ("select '\0'", Forbidden::Unreadable),
+            ("\"select\" 1", Forbidden::Unreadable),
+        ] {
+            assert_eq!(check(sql), Err(why), "{sql}");
+        }
+    }
+
+    #[test]
+    fn the_first_keyword_is_behind_blanks_and_comments() {
+        assert_eq!(first_keyword(" -- with\n;/* x */ Select 1"), Some("Select"));
+        for sql in ["", "(select 1)", "\"select\"", "'x", "/* select"] {
+            assert_eq!(first_keyword(sql), None, "{sql}");
+        }
+    }
+}
