@@ -15,8 +15,8 @@ pub enum Forbidden {
     /// `BEGIN`, `COMMIT`, `ROLLBACK`, `SAVEPOINT` and their like.
     #[error("the handle begins and ends transactions and savepoints, a statement may not")]
     Transaction,
-    /// `SET`, `RESET`, `DISCARD`, `LOAD`, `SET ROLE`, and whatever names `set_config` or `pg_settings` (an update of
-    /// that view calls `set_config`).
+    /// `SET`, `RESET`, `DISCARD`, `LOAD`, `SET ROLE`, whatever names `set_config`, and an update of the view
+    /// `pg_settings`, which calls it.
     #[error("a statement may not change settings or the role, see TxOptions")]
     Session,
     /// `PREPARE`, `EXECUTE`, `DEALLOCATE`: a prepared statement outlives its transaction.
@@ -55,7 +55,7 @@ pub(crate) fn check(sql: &str) -> Result<(), Forbidden> {
         return Err(Forbidden::Unreadable);
     }
     let mut part = Part::Start;
-    let mut inserts = false;
+    let (mut inserts, mut updates) = (false, false);
     for token in Lexer::new(sql) {
         let token = token?;
         part = match (part, token) {
@@ -75,11 +75,16 @@ pub(crate) fn check(sql: &str) -> Result<(), Forbidden> {
         };
         match token {
             Token::Escaped => return Err(Forbidden::Unreadable),
-            Token::Quoted(name) if SETTINGS.contains(&name) => return Err(Forbidden::Session),
-            Token::Word(word) if SETTINGS.iter().any(|name| folds_to(word, name)) => return Err(Forbidden::Session),
+            Token::Quoted(name) if changes_settings(updates, |one| name == one) => return Err(Forbidden::Session),
+            Token::Word(word) if changes_settings(updates, |one| folds_to(word, one)) => {
+                return Err(Forbidden::Session);
+            }
             // SELECT INTO makes a table.
             Token::Word(word) if word.eq_ignore_ascii_case("into") && !inserts => return Err(Forbidden::Definition),
-            Token::Word(word) => inserts = is_one_of(word, &["insert", "merge"]),
+            Token::Word(word) => {
+                inserts = is_one_of(word, &["insert", "merge"]);
+                updates |= word.eq_ignore_ascii_case("update");
+            }
             Token::Quoted(_) | Token::Open | Token::Close | Token::Semicolon | Token::Other => inserts = false,
         }
     }
@@ -117,6 +122,11 @@ fn verb(word: &str) -> Result<Part, Forbidden> {
     Err(known.map_or(Forbidden::Definition, |(_, why)| *why))
 }
 
+/// Whether it is the name of what changes a setting: an update of the view `pg_settings` calls `set_config`.
+fn changes_settings(updates: bool, is: impl Fn(&str) -> bool) -> bool {
+    is("set_config") || updates && is("pg_settings")
+}
+
 fn is_one_of(word: &str, words: &[&str]) -> bool {
     words.iter().any(|one| word.eq_ignore_ascii_case(one))
 }
@@ -145,8 +155,6 @@ const REFUSED: &[(&[&str], Forbidden)] = &[
     (&["copy"], Forbidden::Copy),
 ];
 const EXPLAIN_OPTIONS: &[&str] = &["analyze", "analyse", "verbose"];
-/// Names of what changes a setting.
-const SETTINGS: &[&str] = &["set_config", "pg_settings"];
 
 #[cfg(test)]
 mod tests {
@@ -167,6 +175,7 @@ mod tests {
             "explain ((select 1))",
             "select 'set_config', $$pg_settings$$ from set_config_of",
             "do $$ begin perform set_config('a.b', '', true); end $$",
+            "select name, setting from pg_settings for update",
             "lock table note in share mode",
         ] {
             assert_eq!(check(sql), Ok(()), "{sql}");
@@ -184,6 +193,7 @@ mod tests {
             ("select SET_CONFIG /* a */ ('a.b', '', true)", Forbidden::Session),
             ("select set_confİg('a.b', '', true)", Forbidden::Session),
             ("update pg_settings set setting = ''", Forbidden::Session),
+            ("with x as (update only pg_catalog.\"pg_settings\" set setting = '') table x", Forbidden::Session),
             ("select U&\"set\\005fconfig\"('a.b', '', true)", Forbidden::Unreadable),
             ("select * into taken from note", Forbidden::Definition),
             ("explain analyze execute x", Forbidden::Prepared),
