@@ -5,12 +5,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tenancy_core::{Gate, Realm, StoreName, TenantContext};
 
-use crate::declaration::Declaration;
+use crate::declaration::{DEFAULT_SETTING, Declaration};
 use crate::error::PgError;
 use crate::inspect::{self, InspectPolicy, Inspection};
 use crate::options::PgOptions;
 use crate::pool::Pool;
+use crate::pooler;
 use crate::scope::Scope;
+use crate::seeds::Seeds;
 use crate::tenant_db::TenantDb;
 use crate::untenanted::Untenanted;
 
@@ -63,23 +65,24 @@ pub(crate) struct Shared {
     pub(crate) gate: Gate,
     pub(crate) pool: Arc<Pool>,
     pub(crate) options: PgOptions,
+    pub(crate) seeds: Arc<Seeds>,
     pub(crate) declaration: Declaration,
     policy: InspectPolicy,
     last: Mutex<Inspection>,
 }
 
 impl Database<Uninspected> {
-    /// Connects once, to see that it can.
+    /// Connects a few times, to see that it can, and that what stands between is what was declared.
     ///
     /// # Errors
-    /// [`PgError`] when it can't.
+    /// [`PgError::PoolerMismatch`], or [`PgError`] when it can't.
     pub async fn connect(realm: &Realm, options: PgOptions) -> Result<Self, PgError> {
         let gate = Gate::new(realm, STORE);
         let gate = match options.region_of() {
             Some(region) => gate.in_region(region.clone()),
             None => gate,
         };
-        inspect::knock(&options).await?;
+        pooler::verify(&options, DEFAULT_SETTING).await?;
         Ok(Self { state: Uninspected { gate, options } })
     }
 
@@ -102,9 +105,11 @@ impl Database<Uninspected> {
     ) -> Result<Database<Inspected>, PgError> {
         let inspection = self.report(declaration, policy).await?.passed()?;
         let Uninspected { gate, options } = self.state;
-        let pool = Pool::new(options.connect_options(declaration.setting()), options.limits());
+        let seeds = options.seeds(declaration.setting());
+        let pool = Pool::new(options.connect_options(&seeds), seeds.clone(), options.limits());
+        let seeds = Arc::new(seeds);
         let declaration = declaration.clone();
-        let shared = Shared { gate, pool, options, declaration, policy, last: Mutex::new(inspection) };
+        let shared = Shared { gate, pool, options, seeds, declaration, policy, last: Mutex::new(inspection) };
         Ok(Database { state: Inspected { shared: Arc::new(shared) } })
     }
 
@@ -138,7 +143,7 @@ impl Database<Inspected> {
         if !shared.declaration.takes(key) {
             return Err(PgError::RowKeyType);
         }
-        let scope = Scope::of(shared.declaration.setting_name(), key)?;
+        let scope = Scope::of(shared.declaration.setting_name(), key, &shared.seeds)?;
         Ok(TenantDb::new(Arc::clone(shared), pass, Arc::new(scope)))
     }
 
@@ -155,6 +160,7 @@ impl Database<Inspected> {
     /// As [`Database::inspect`]. One that can't look leaves the last report standing.
     pub async fn reinspect(&self) -> Result<Inspection, PgError> {
         let shared = &self.state.shared;
+        pooler::verify(&shared.options, shared.declaration.setting()).await?;
         let inspection = inspect::inspect(&shared.options, &shared.declaration, shared.policy).await?;
         *shared.last.lock().unwrap_or_else(PoisonError::into_inner) = inspection.clone();
         inspection.passed()

@@ -49,6 +49,10 @@ pub enum PgError {
     /// No connection came free in time.
     #[error("no connection to the database came free in time")]
     Busy,
+    /// A connection does not lead to a session of its own, or not to one with the settings it asked for: between this
+    /// process and the server is another pooler than the one that was declared, see [`Pooler`](crate::Pooler).
+    #[error("connections do not lead to sessions of their own: declare the pooler, or mend it")]
+    PoolerMismatch,
     /// The driver failed.
     #[error("the database could not be used")]
     Driver(#[source] Redacted<BoxError>),
@@ -71,6 +75,11 @@ impl PgError {
     #[must_use]
     pub fn denial(&self) -> Option<Denial> {
         Denial::of(self)
+    }
+
+    /// Whether the server has no connection left.
+    pub(crate) fn is_full(&self) -> bool {
+        matches!(self, Self::Database(e) if e.sqlstate() == Some("53300"))
     }
 }
 

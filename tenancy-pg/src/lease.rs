@@ -9,14 +9,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_core::stream::BoxStream;
 use futures_util::TryStreamExt;
-use sqlx::postgres::{PgConnection, PgRow};
-use sqlx::{AssertSqlSafe, Connection, Either, Executor, Row};
+use sqlx::postgres::{PgConnection, PgRow, PgStatement, PgTypeInfo};
+use sqlx::{AssertSqlSafe, Connection, Either, Executor, Row, SqlStr};
 use tokio::runtime::Handle;
 
 use crate::pool::{Pool, Taken};
 use crate::redact::ends_the_session;
 use crate::scope::{Began, End, Opening, Scope};
+use crate::statement::OneStatement;
+use crate::tenant_tx::Step;
 use crate::witness::Witness;
 
 /// A connection that is closed when dropped. It goes back to the pool by way of a cleaning that shows it clean.
@@ -84,11 +87,39 @@ impl Lease {
         self.connection()
     }
 
-    /// Ends the transaction. The answer does not wait for the cleaning, which happens behind the scenes.
+    /// Runs one statement of the transaction. It gets a name where names are this client's own.
+    pub(crate) fn run(
+        &mut self,
+        statement: OneStatement,
+    ) -> Result<BoxStream<'_, Result<Step, sqlx::Error>>, sqlx::Error> {
+        let named = self.keeps_its_session();
+        Ok(self.connection()?.fetch_many(if named { statement } else { statement.unnamed() }))
+    }
+
+    /// Prepares a statement, for what it tells of its parameters and columns.
+    pub(crate) async fn prepare(&mut self, sql: SqlStr, types: &[PgTypeInfo]) -> Result<PgStatement, sqlx::Error> {
+        let named = self.keeps_its_session();
+        let connection = self.connection()?;
+        let statement = connection.prepare_with(sql, types).await?;
+        if !named {
+            connection.clear_cached_statements().await?;
+        }
+        Ok(statement)
+    }
+
+    fn keeps_its_session(&self) -> bool {
+        self.taken.as_ref().is_some_and(|taken| taken.pool.keeps_sessions())
+    }
+
+    /// Ends the transaction. The answer does not wait for the cleaning, which happens behind the scenes; but behind a
+    /// transaction pooler, where the session is gone with the transaction, both are one batch.
     ///
     /// Dropped at any await: the connection is closed, and the transaction may or may not have been committed. Whoever
     /// calls records what comes back.
     pub(crate) async fn close(mut self, scope: &Scope, end: End) -> Closing {
+        if !self.keeps_its_session() {
+            return self.close_and_clean(scope, end).await;
+        }
         let ended = self.batch(&scope.ending(end, self.began)).await;
         self.witness = None;
         match ended {
@@ -106,10 +137,10 @@ impl Lease {
         }
     }
 
-    /// Rolls back and cleans, in one round-trip, for a caller that nobody waits for. Dropped at any await: the
+    /// Ends the transaction and cleans, in one round-trip, for a caller that nobody waits for. Dropped at any await: the
     /// connection is closed.
-    pub(crate) async fn close_unattended(mut self, scope: &Scope) -> Closing {
-        let ended = self.batch(&format!("{}; {}", scope.ending(End::Rollback, self.began), scope.cleaning())).await;
+    pub(crate) async fn close_and_clean(mut self, scope: &Scope, end: End) -> Closing {
+        let ended = self.batch(&format!("{}; {}", scope.ending(end, self.began), scope.cleaning())).await;
         self.witness = None;
         match ended {
             Ok(rows) => {
@@ -156,7 +187,8 @@ impl Lease {
             return false;
         }
         let (Some(taken), Some(proof)) = (&self.taken, rows.last()) else { return false };
-        let driver = i64::try_from(taken.connection.cached_statements_size());
+        let own = if self.keeps_its_session() { taken.connection.cached_statements_size() } else { 0 };
+        let driver = i64::try_from(own);
         let session: Result<bool, _> = proof.try_get(0);
         let statements: Result<i64, _> = proof.try_get(1);
         matches!((session, statements, driver), (Ok(true), Ok(found), Ok(known)) if found == known)

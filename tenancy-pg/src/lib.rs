@@ -80,6 +80,7 @@ mod migrate;
 mod options;
 mod policy;
 mod pool;
+mod pooler;
 mod redact;
 mod scope;
 mod seeds;
@@ -107,6 +108,7 @@ pub use inspect::{Code, Effect, Finding, InspectPolicy, Inspection, Severity};
 pub use migrate::migrate;
 pub use options::PgOptions;
 pub use policy::{grant_sql, hardening_sql, policy_sql};
+pub use pooler::Pooler;
 pub use redact::DatabaseError;
 pub use signed::{
     SigningKey, SigningKeyError, SigningKeyId, SigningKeys, registrar_sql, retire_key_sql, signed_schema_sql,

@@ -4,11 +4,12 @@ use std::fmt;
 use std::time::Duration;
 
 use sqlx::ConnectOptions;
-use sqlx::postgres::PgConnectOptions;
+use sqlx::postgres::{PgConnectOptions, PgConnection};
 use tenancy_core::Region;
 
-use crate::pool::Limits;
-use crate::seeds::{Seeds, TimeOuts};
+use crate::pool::{Limits, connect};
+use crate::pooler::Pooler;
+use crate::seeds::{Seeds, TimeOuts, search_path_sql};
 
 /// Where the database is and how many connections to keep.
 ///
@@ -22,6 +23,7 @@ pub struct PgOptions {
     limits: Limits,
     search_path: Vec<String>,
     time_outs: TimeOuts,
+    pooler: Pooler,
 }
 
 impl PgOptions {
@@ -43,12 +45,19 @@ impl PgOptions {
                 lock: Duration::ZERO,
                 idle_in_transaction: Duration::from_secs(60),
             },
+            pooler: Pooler::None,
         }
     }
 
     /// The region the database lies in: tenants placed elsewhere are refused.
     pub fn region(mut self, region: Region) -> Self {
         self.region = Some(region);
+        self
+    }
+
+    /// What stands between this process and the server; nothing, unless it is said.
+    pub const fn pooler(mut self, pooler: Pooler) -> Self {
+        self.pooler = pooler;
         self
     }
 
@@ -119,10 +128,31 @@ impl PgOptions {
         (pinned.is_zero() || remaining < pinned).then_some(remaining)
     }
 
-    /// The seeds go into the startup message, and so are what `reset all` brings back.
-    pub(crate) fn connect_options(&self, setting: &str) -> PgConnectOptions {
-        let seeds = Seeds::new(setting, &self.search_path, &self.time_outs);
-        quiet(self.connect.clone()).options(seeds.pairs())
+    pub(crate) const fn pooler_of(&self) -> Pooler {
+        self.pooler
+    }
+
+    pub(crate) fn search_path_sql(&self) -> String {
+        search_path_sql(&self.search_path)
+    }
+
+    pub(crate) fn seeds(&self, setting: &str) -> Seeds {
+        Seeds::new(setting, &self.search_path_sql(), &self.time_outs, self.pooler)
+    }
+
+    /// PgBouncer refuses startup parameters that it does not track, and `extra_float_digits` is one.
+    pub(crate) fn connect_options(&self, seeds: &Seeds) -> PgConnectOptions {
+        let options = self.connect.clone().disable_statement_logging();
+        match self.pooler {
+            Pooler::None => options.options(seeds.at_startup()),
+            Pooler::Session | Pooler::Transaction => options.extra_float_digits(None),
+        }
+    }
+
+    /// A session outside the pool, made the way the pool makes them.
+    pub(crate) async fn session(&self, setting: &str) -> Result<PgConnection, sqlx::Error> {
+        let seeds = self.seeds(setting);
+        connect(&self.connect_options(&seeds), &seeds).await
     }
 }
 

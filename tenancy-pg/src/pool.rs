@@ -7,16 +7,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use std::time::{Duration, Instant};
 
-use sqlx::Connection;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
+use sqlx::{AssertSqlSafe, Connection};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::redact::may_connect_later;
+use crate::seeds::Seeds;
 
 /// Idle connections, all of them clean, and the right to open more.
 pub(crate) struct Pool {
-    connect: PgConnectOptions,
+    options: PgConnectOptions,
+    seeds: Seeds,
     limits: Limits,
     permits: Arc<Semaphore>,
     idle: Mutex<Vec<Idle>>,
@@ -41,10 +43,15 @@ struct Idle {
 
 impl Pool {
     /// Connects when somebody asks.
-    pub(crate) fn new(connect: PgConnectOptions, limits: Limits) -> Arc<Self> {
+    pub(crate) fn new(options: PgConnectOptions, seeds: Seeds, limits: Limits) -> Arc<Self> {
         let permits = Arc::new(Semaphore::new(limits.most as usize));
         let (idle, closed, sweeps) = (Mutex::default(), AtomicBool::new(false), Once::new());
-        Arc::new(Self { connect, limits, permits, idle, closed, sweeps })
+        Arc::new(Self { options, seeds, limits, permits, idle, closed, sweeps })
+    }
+
+    /// Whether a connection is one session on the server for as long as it lives.
+    pub(crate) const fn keeps_sessions(&self) -> bool {
+        self.seeds.keeps_sessions()
     }
 
     pub(crate) const fn most(&self) -> u32 {
@@ -87,7 +94,7 @@ impl Pool {
     async fn connect(&self) -> Result<PgConnection, sqlx::Error> {
         let mut pause = FIRST_PAUSE;
         loop {
-            match PgConnection::connect_with(&self.connect).await {
+            match connect(&self.options, &self.seeds).await {
                 Err(error) if may_connect_later(&error) => tokio::time::sleep(pause).await,
                 ended => return ended,
             }
@@ -140,7 +147,7 @@ pub(crate) struct Taken {
     pub(crate) connection: PgConnection,
     born: Instant,
     permit: OwnedSemaphorePermit,
-    pool: Arc<Pool>,
+    pub(crate) pool: Arc<Pool>,
 }
 
 impl Taken {
@@ -163,6 +170,16 @@ impl Taken {
             });
         }
     }
+}
+
+/// A session with what every session starts with.
+pub(crate) async fn connect(options: &PgConnectOptions, seeds: &Seeds) -> Result<PgConnection, sqlx::Error> {
+    let mut connection = PgConnection::connect_with(options).await?;
+    let statements = seeds.after_connecting();
+    if !statements.is_empty() {
+        sqlx::raw_sql(AssertSqlSafe(statements)).execute(&mut connection).await?;
+    }
+    Ok(connection)
 }
 
 const FIRST_PAUSE: Duration = Duration::from_millis(10);

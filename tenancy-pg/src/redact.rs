@@ -6,6 +6,7 @@ use std::fmt;
 use std::io;
 
 use sqlx::error::{DatabaseError as SqlxDatabaseError, ErrorKind};
+use sqlx::postgres::{PgDatabaseError, PgSeverity};
 
 use crate::error::PgError;
 
@@ -100,11 +101,16 @@ impl SqlxDatabaseError for DatabaseError {
     }
 }
 
-/// Whether the session is over: the connection broke, or the server has ended it (class 57P: shut down, terminated).
+/// Whether the session is over: the connection broke, or the server (class 57P: shut down, terminated) or a pooler has
+/// ended it.
 pub(crate) fn ends_the_session(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(_) => true,
-        sqlx::Error::Database(e) => e.code().is_some_and(|code| code.starts_with("57P")),
+        sqlx::Error::Database(e) => {
+            let severity = e.try_downcast_ref::<PgDatabaseError>().map(PgDatabaseError::severity);
+            matches!(severity, Some(PgSeverity::Fatal | PgSeverity::Panic))
+                || e.code().is_some_and(|code| code.starts_with("57P"))
+        }
         _other => false,
     }
 }

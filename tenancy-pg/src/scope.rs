@@ -1,6 +1,7 @@
 //! The batches that open and close a scoped transaction.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tenancy_core::RowKey;
@@ -9,7 +10,7 @@ use uuid::Uuid;
 use crate::declaration::Setting;
 use crate::error::PgError;
 use crate::ident::quote_text;
-use crate::seeds::millis;
+use crate::seeds::{Seeds, millis};
 
 /// Whose transaction it is: the setting and the text it must hold from the first statement to the last.
 ///
@@ -17,23 +18,24 @@ use crate::seeds::millis;
 pub(crate) struct Scope {
     setting: Setting,
     value: String,
+    seeds: Arc<Seeds>,
 }
 
 impl Scope {
     /// The scope of a tenant.
-    pub(crate) fn of(setting: &Setting, key: &RowKey) -> Result<Self, PgError> {
+    pub(crate) fn of(setting: &Setting, key: &RowKey, seeds: &Arc<Seeds>) -> Result<Self, PgError> {
         let value = match key {
             RowKey::Uuid(id) => id.hyphenated().to_string(),
             RowKey::BigInt(number) => number.to_string(),
             RowKey::Text(text) => text.as_str().to_owned(),
             _unknown => return Err(PgError::RowKeyType),
         };
-        Ok(Self { setting: setting.clone(), value })
+        Ok(Self { setting: setting.clone(), value, seeds: Arc::clone(seeds) })
     }
 
     /// Nobody's scope: policies compare with NULL and show no row.
-    pub(crate) fn nobody(setting: &Setting) -> Self {
-        Self { setting: setting.clone(), value: String::new() }
+    pub(crate) fn nobody(setting: &Setting, seeds: &Arc<Seeds>) -> Self {
+        Self { setting: setting.clone(), value: String::new(), seeds: Arc::clone(seeds) }
     }
 
     /// Begins and sets the scope in one round-trip. `SET LOCAL` ends with the transaction, whatever ends it.
@@ -47,7 +49,7 @@ impl Scope {
             Access::ReadOnly => "begin read only",
         };
         let (setting, value) = (self.setting.quoted(), quote_text(&self.value));
-        let mut sql = format!("{begin}; set local {setting} = {value}; ");
+        let mut sql = format!("{begin}; {}set local {setting} = {value}; ", self.seeds.in_transaction());
         if let Some(timeout) = statement_timeout {
             let least = timeout.max(Duration::from_millis(1));
             sql += &format!("set local statement_timeout = {}; ", millis(least));
@@ -86,14 +88,19 @@ impl Scope {
     /// value, say), and `setseed` a seed that somebody chose for the next borrower's `random()`.
     pub(crate) fn cleaning(&self) -> String {
         let read = self.read_back();
+        // On a shared session the prepared statements are other clients', and temporary objects were discarded, which
+        // leaves their schema.
+        let (own, count, statements) = if self.seeds.keeps_sessions() {
+            (ONLY_OWN, "pg_catalog.count(*)", " from pg_catalog.pg_prepared_statements")
+        } else {
+            ("true", "0::pg_catalog.int8", "")
+        };
         format!(
-            "reset all; close all; unlisten *; discard sequences; \
+            "{}close all; unlisten *; discard sequences; \
              select coalesce({read}, '') operator(pg_catalog.=) '' \
-             and session_user operator(pg_catalog.=) current_user \
-             and pg_catalog.pg_my_temp_schema() operator(pg_catalog.=) 0::pg_catalog.oid \
-             and not coalesce(pg_catalog.bool_or(from_sql), false), \
-             pg_catalog.count(*), pg_catalog.pg_advisory_unlock_all(), pg_catalog.setseed({}) \
-             from pg_catalog.pg_prepared_statements",
+             and session_user operator(pg_catalog.=) current_user and {own}, \
+             {count}, pg_catalog.pg_advisory_unlock_all(), pg_catalog.setseed({}){statements}",
+            self.seeds.reset(),
             seed()
         )
     }
@@ -136,6 +143,8 @@ fn seed() -> String {
 /// When the transaction began, in microseconds: an integer reads the same whatever the session's settings are.
 const BEGAN_AT: &str = "(extract(epoch from pg_catalog.transaction_timestamp()) operator(pg_catalog.*) \
                         '1000000')::pg_catalog.int8";
+const ONLY_OWN: &str = "pg_catalog.pg_my_temp_schema() operator(pg_catalog.=) 0::pg_catalog.oid \
+                        and not coalesce(pg_catalog.bool_or(from_sql), false)";
 const READ_ONLY_STILL: &str = "pg_catalog.current_setting('transaction_read_only') operator(pg_catalog.=) 'on'";
 
 /// What a transaction may do.
@@ -154,13 +163,17 @@ pub(crate) enum End {
 
 #[cfg(test)]
 mod tests {
+    use sqlx::postgres::PgConnectOptions;
+
     use super::*;
-    use crate::Declaration;
+    use crate::{Declaration, PgOptions};
 
     #[test]
     fn the_opening_batch_holds_the_key_as_a_quoted_text() {
         let declaration = Declaration::builder().build().unwrap();
-        let scope = Scope::of(declaration.setting_name(), &RowKey::BigInt(-7)).unwrap();
+        let options = PgOptions::new(PgConnectOptions::new_without_pgpass());
+        let seeds = Arc::new(options.seeds(declaration.setting()));
+        let scope = Scope::of(declaration.setting_name(), &RowKey::BigInt(-7), &seeds).unwrap();
         let opening = scope.opening(Access::ReadOnly, Some(Duration::from_secs(2))).sql;
         let start =
             "begin read only; set local \"tenancy.row_key\" = '-7'; set local statement_timeout = 2000; select ";

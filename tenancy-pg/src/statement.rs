@@ -34,6 +34,11 @@ impl OneStatement {
         let sql = guarded(query.sql(), refused)?;
         Ok(Self { sql, arguments, prepared, persistent })
     }
+
+    /// The same, with no name on the server.
+    pub(crate) fn unnamed(self) -> Self {
+        Self { persistent: false, ..self }
+    }
 }
 
 /// Lets a text through that the guard admits.

@@ -155,7 +155,7 @@ impl<'t> TenantTx<'t> {
         let mut lease = self.lease.take().ok_or(PgError::Interrupted)?;
         let (mut seen, mut checked) = (0_usize, Instant::now());
         let ended = {
-            let mut steps = lease.connection()?.fetch_many(statement);
+            let mut steps = lease.run(statement)?;
             loop {
                 match steps.try_next().await {
                     Ok(Some(step)) => {
@@ -208,7 +208,7 @@ impl<'t> TenantTx<'t> {
         let sql = guarded(sql, || self.forbidden())?;
         self.check().await?;
         let mut lease = self.lease.take().ok_or(PgError::Interrupted)?;
-        let ended = lease.connection()?.prepare_with(sql, types).await;
+        let ended = lease.prepare(sql, types).await;
         self.settle(lease, ended).await
     }
 
@@ -287,7 +287,7 @@ impl fmt::Debug for TenantTx<'_> {
 
 /// There is nobody left to tell but the record.
 async fn roll_back_behind_the_scenes(pass: &Pass, scope: &Scope, lease: Lease, failed: bool) {
-    match tokio::time::timeout(ROLLBACK_PATIENCE, lease.close_unattended(scope)).await {
+    match tokio::time::timeout(ROLLBACK_PATIENCE, lease.close_and_clean(scope, End::Rollback)).await {
         Ok(Closing::Breach) => {
             let _recorded = pass.refuse("pg.rollback", Denial::StoreBreach);
         }

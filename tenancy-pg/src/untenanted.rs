@@ -34,7 +34,7 @@ pub struct Untenanted {
 
 impl Untenanted {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        let scope = Arc::new(Scope::nobody(shared.declaration.setting_name()));
+        let scope = Arc::new(Scope::nobody(shared.declaration.setting_name(), &shared.seeds));
         Self { shared, scope }
     }
 
@@ -71,7 +71,7 @@ impl Untenanted {
     async fn relay(&self, statement: OneStatement, out: &Outlet<Step>) -> Result<(), sqlx::Error> {
         let mut lease = self.open().await?;
         {
-            let mut steps = lease.connection()?.fetch_many(statement);
+            let mut steps = lease.run(statement)?;
             while let Some(step) = steps.try_next().await.map_err(redact)? {
                 out.give(step).await;
             }
@@ -120,7 +120,7 @@ impl<'c> Executor<'c> for &'c Untenanted {
         Box::pin(async move {
             let sql = guarded(sql, || self.forbidden())?;
             let mut lease = self.open().await?;
-            let statement = lease.connection()?.prepare_with(sql, parameters).await.map_err(redact)?;
+            let statement = lease.prepare(sql, parameters).await.map_err(redact)?;
             self.close(lease, End::Rollback).await?;
             Ok(statement)
         })

@@ -24,14 +24,14 @@ mod tables;
 mod value;
 mod world;
 
-use sqlx::postgres::{PgConnectOptions, PgConnection};
+use sqlx::postgres::PgConnection;
 use sqlx::{Connection, Executor};
 
 pub use codes::{Code, Effect};
 pub use report::{Finding, Inspection, Severity};
 
 use self::catalog::Catalog;
-use crate::declaration::{DEFAULT_SETTING, Declaration};
+use crate::declaration::Declaration;
 use crate::error::PgError;
 use crate::options::PgOptions;
 
@@ -70,18 +70,13 @@ impl Default for InspectPolicy {
     }
 }
 
-/// Connects and goes away again.
-pub(crate) async fn knock(options: &PgOptions) -> Result<(), PgError> {
-    Ok(connect(&options.connect_options(DEFAULT_SETTING)).await?.close().await?)
-}
-
 /// Looks at everything in one read-only snapshot, on a connection of its own made the way the pool makes them.
 pub(crate) async fn inspect(
     options: &PgOptions,
     declaration: &Declaration,
     policy: InspectPolicy,
 ) -> Result<Inspection, PgError> {
-    let mut connection = connect(&options.connect_options(declaration.setting())).await?;
+    let mut connection = options.session(declaration.setting()).await?;
     let inspection = look(&mut connection, declaration, policy).await;
     // The report is worth more than a polite good-bye.
     let _closed = connection.close().await;
@@ -112,10 +107,6 @@ async fn look(
         current_user: session.current_user,
         findings,
     })
-}
-
-async fn connect(options: &PgConnectOptions) -> Result<PgConnection, PgError> {
-    Ok(PgConnection::connect_with(options).await?)
 }
 
 /// With this search path the catalog prints every name that is not its own with its schema.

@@ -12,6 +12,7 @@ mod inspection;
 mod inspection_of_helpers;
 mod inspection_of_keys;
 mod policies;
+mod poolers;
 mod sealed;
 mod sessions;
 mod signed;
