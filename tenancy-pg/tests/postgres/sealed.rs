@@ -77,8 +77,28 @@ impl Sealed {
 
 /// Begins a transaction and asks for its nonce.
 pub(crate) async fn begin(wire: &mut Wire) -> String {
-    let reply = wire.run(&format!("begin; select {NONCE}")).await;
-    reply.column()[0].to_owned()
+    parts_of_nonce(wire).await.text()
+}
+
+/// Begins a transaction and asks for what its nonce is made of.
+pub(crate) async fn parts_of_nonce(wire: &mut Wire) -> Nonce {
+    let reply = wire.run(&format!("begin; select {DATABASE}, {BACKEND}, {START}")).await;
+    let [database, backend, start] = [0, 1, 2].map(|at| reply.rows[0][at].clone().unwrap());
+    Nonce { database, backend, start }
+}
+
+/// Where and when a transaction runs, each part in hex.
+#[derive(Clone)]
+pub(crate) struct Nonce {
+    pub(crate) database: String,
+    pub(crate) backend: String,
+    pub(crate) start: String,
+}
+
+impl Nonce {
+    pub(crate) fn text(&self) -> String {
+        format!("{}{}{}", self.database, self.backend, self.start)
+    }
 }
 
 /// The statement that puts a seal on.
@@ -127,6 +147,6 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Database, backend, start of the transaction.
-pub(crate) const NONCE: &str = "encode(convert_to(current_database()::text, 'SQL_ASCII') || int4send(pg_backend_pid()) \
-                                || timestamptz_send(transaction_timestamp()), 'hex')";
+const DATABASE: &str = "encode(convert_to(current_database()::text, 'SQL_ASCII'), 'hex')";
+const BACKEND: &str = "encode(int4send(pg_backend_pid()), 'hex')";
+const START: &str = "encode(timestamptz_send(transaction_timestamp()), 'hex')";

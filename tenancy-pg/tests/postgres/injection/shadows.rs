@@ -1,0 +1,151 @@
+//! Attacks on what the verifier and the policy stand on.
+
+use super::{Attack, LOOK};
+
+pub(super) const SHADOWS: &[Attack] = &[
+    (
+        "temporary tables named as the registry and the keys",
+        &[
+            "create temp table tenant as select '{victim}'::uuid as row_key, '{own}'::uuid as life, true as live",
+            "create temp table signing_key (kid text, place int, ipad bytea, opad bytea)",
+            "create temp view note as select * from public.note",
+            "set local search_path = pg_temp, tenancy, public",
+            "select * from note",
+            LOOK,
+        ],
+    ),
+    (
+        "temporary domains named as the server's types",
+        &[
+            "create function pg_temp.tell(text) returns boolean language plpgsql as $$ begin raise notice '% as %', $1, current_user; return true; end $$",
+            "create domain pg_temp.text as pg_catalog.text check (pg_temp.tell(value))",
+            "create domain pg_temp.bytea as pg_catalog.bytea check (pg_temp.tell(value::pg_catalog.text))",
+            "create domain pg_temp.uuid as pg_catalog.uuid check (pg_temp.tell(value::pg_catalog.text))",
+            "set local search_path = pg_temp, pg_catalog, public",
+            LOOK,
+        ],
+    ),
+    (
+        "functions and operators in front of the server's",
+        &[
+            "create function pg_temp.sha256(bytea) returns bytea language sql as $$ select '\\x00'::bytea $$",
+            "create function pg_temp.pg_backend_pid() returns int language sql as 'select 1'",
+            "create function pg_temp.yes(bytea, bytea) returns boolean language sql as 'select true'",
+            "create operator pg_temp.= (leftarg = bytea, rightarg = bytea, function = pg_temp.yes)",
+            "create function pg_temp.yes(uuid, uuid) returns boolean language sql as 'select true'",
+            "create operator pg_temp.= (leftarg = uuid, rightarg = uuid, function = pg_temp.yes)",
+            "set local search_path = pg_temp, public, pg_catalog",
+            "set local tenancy.seal = '{live}'",
+            LOOK,
+        ],
+    ),
+    (
+        "functions and operators in public",
+        &[
+            "create function public.sha256(bytea) returns bytea language sql as $$ select '\\x00'::bytea $$",
+            "create schema mine",
+            "set local search_path = mine, public, pg_catalog",
+            LOOK,
+        ],
+    ),
+    (
+        "another verifier",
+        &[
+            "create or replace function tenancy.signed_row_key_uuid() returns uuid language sql as $$ select '{victim}'::uuid $$",
+            "create function pg_temp.signed_row_key_uuid() returns uuid language sql as $$ select '{victim}'::uuid $$",
+            "alter function tenancy.signed_row_key_uuid() security invoker",
+            "alter function tenancy.signed_row_key_uuid() reset all",
+            "alter function tenancy.signed_row_key_uuid() set search_path = pg_temp",
+            "alter function tenancy.signed_row_key_uuid() rename to gone",
+            "drop function tenancy.signed_row_key_uuid() cascade",
+            "alter schema tenancy rename to gone",
+            LOOK,
+        ],
+    ),
+    (
+        "no policy",
+        &[
+            "alter table public.note disable row level security",
+            "alter table public.note no force row level security",
+            "drop policy tenancy_row_key on public.note",
+            "create policy mine on public.note using (true)",
+            "alter policy tenancy_row_key on public.note using (true)",
+            "set local row_security = off",
+            LOOK,
+        ],
+    ),
+    (
+        "the signing keys",
+        &[
+            "select * from tenancy.signing_key",
+            "copy tenancy.signing_key to stdout",
+            "insert into tenancy.signing_key values ('mine0000', 2, repeat('6', 64)::bytea, repeat('6', 64)::bytea)",
+            "delete from tenancy.signing_key",
+            "select most_common_vals from pg_stats where schemaname = 'tenancy'",
+            "select stavalues1 from pg_statistic",
+            "create temp table keys (like tenancy.signing_key including all)",
+            "select * from tenancy.signing_key k join public.note n on n.body = k.kid",
+            "lock table tenancy.signing_key",
+        ],
+    ),
+    (
+        "the registry",
+        &[
+            "select * from tenancy.tenant",
+            "update tenancy.tenant set row_key = '{victim}' where life = '{own}'",
+            "insert into tenancy.tenant values ('{victim}', gen_random_uuid())",
+            "update tenancy.tenant set live = false",
+            "truncate tenancy.tenant cascade",
+        ],
+    ),
+    (
+        "plans and parse trees in the log that the client sees",
+        &[
+            "set local client_min_messages = debug5",
+            "set local debug_print_parse = on",
+            "set local debug_print_rewritten = on",
+            "set local debug_print_plan = on",
+            "set local debug_pretty_print = on",
+            LOOK,
+            "set local plan_cache_mode = force_custom_plan",
+            LOOK,
+            "set local tenancy.seal = '{live}'",
+            LOOK,
+        ],
+    ),
+    (
+        "plpgsql made talkative",
+        &[
+            "set local client_min_messages = debug5",
+            "set local plpgsql.print_strict_params = on",
+            "set local plpgsql.extra_warnings = 'all'",
+            LOOK,
+            "set local plpgsql.extra_errors = 'all'",
+            LOOK,
+            "set local plpgsql.variable_conflict = use_column",
+            LOOK,
+            "set local log_parameter_max_length_on_error = -1",
+            "set local tenancy.seal = '{live}'",
+            LOOK,
+        ],
+    ),
+    (
+        "stopped in the middle",
+        &["set local statement_timeout = '1ms'", LOOK, LOOK, LOOK, "set local statement_timeout = 0", LOOK],
+    ),
+    (
+        "another role",
+        &[
+            "set local role tenancy_owner",
+            "set role own",
+            "set session authorization own",
+            "set local session authorization postgres",
+            "grant tenancy_owner to app",
+            "alter role app superuser",
+            "alter role app bypassrls",
+            "create role mine superuser",
+            "reset role",
+            LOOK,
+        ],
+    ),
+];
