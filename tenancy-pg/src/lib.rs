@@ -107,7 +107,7 @@ pub use guard::Forbidden;
 pub use inspect::{Code, Effect, Finding, InspectPolicy, Inspection, Severity};
 pub use migrate::migrate;
 pub use options::PgOptions;
-pub use policy::{grant_sql, hardening_sql, policy_sql};
+pub use policy::{Locks, Migration, MigrationFile, Roles, Run, Step, grant_sql, hardening_sql, policy_sql};
 pub use pooler::Pooler;
 pub use redact::DatabaseError;
 pub use signed::{

@@ -14,7 +14,7 @@ use crate::signed::{SCHEMA, SEARCH_PATH, Verifier};
 
 /// A function of somebody's, not the server's, that a policy depends on.
 #[derive(Clone, Debug, sqlx::FromRow)]
-pub(super) struct Helper {
+pub(crate) struct Helper {
     policy: Oid,
     pub(super) schema: String,
     pub(super) name: String,

@@ -8,6 +8,7 @@
 //! level security.
 
 mod actors;
+mod binding;
 mod catalog;
 mod codes;
 mod expression;
@@ -30,6 +31,7 @@ use sqlx::{Connection, Executor};
 pub use codes::{Code, Effect};
 pub use report::{Finding, Inspection, Severity};
 
+pub(crate) use self::binding::{Binding, Helpers, binding};
 use self::catalog::Catalog;
 use crate::declaration::Declaration;
 use crate::error::PgError;

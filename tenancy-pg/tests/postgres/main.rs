@@ -4,6 +4,7 @@
 mod attacks;
 mod audit;
 mod cancel;
+mod catalog;
 mod common;
 mod control;
 mod executor;
@@ -12,6 +13,8 @@ mod injection;
 mod inspection;
 mod inspection_of_helpers;
 mod inspection_of_keys;
+mod migration_diff;
+mod migrations;
 mod policies;
 mod poolers;
 mod sealed;

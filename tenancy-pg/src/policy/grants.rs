@@ -1,0 +1,60 @@
+//! Rights: what roles need, and what every new database gives them beyond it.
+
+use crate::declaration::Declaration;
+use crate::ident::quote_ident;
+
+/// What the service's role needs: reading and writing in tenant tables, reading in global ones, and nothing that goes
+/// past row level security (`TRUNCATE`, `REFERENCES`, `TRIGGER`). Identity columns need no more; a sequence of its own does.
+#[must_use]
+pub fn grant_sql(declaration: &Declaration, role: &str) -> String {
+    let role = quote_ident(role);
+    let mut sql = String::new();
+    let tenant = declaration.tenant_tables().iter().map(|t| (&t.relation, "SELECT, INSERT, UPDATE, DELETE"));
+    let global = declaration.global_tables().iter().map(|relation| (relation, "SELECT"));
+    for (relation, rights) in tenant.chain(global) {
+        sql += &format!(
+            "GRANT USAGE ON SCHEMA {} TO {role};\nREVOKE ALL ON TABLE {relation} FROM {role};\n\
+             GRANT {rights} ON TABLE {relation} TO {role};\n",
+            relation.schema.quoted()
+        );
+    }
+    sql
+}
+
+/// The statements that close what every new database leaves open to every role: large objects, which have no policies;
+/// on servers before 15 the right to create in `public`; temporary objects, which a later statement of the same session
+/// meets in front of tables; new plpgsql code, that is `DO` blocks; `set_config`; and ending or interrupting other
+/// sessions, which share the role.
+///
+/// For a superuser, once in each database of the service: neither the service's role nor the owner of its tables may
+/// revoke them. Idempotent. Grant again what a role that is not the service's needs: a role that makes plpgsql functions
+/// (`GRANT USAGE ON LANGUAGE plpgsql TO own`), or one that runs `pg_dump` without being a superuser, which calls
+/// `set_config`. Functions and triggers that exist run on as before, whoever calls them, and so do extensions.
+#[must_use]
+pub fn hardening_sql() -> String {
+    let functions: Vec<String> = LARGE_OBJECTS.iter().map(|function| format!("    pg_catalog.{function}")).collect();
+    format!(
+        "REVOKE EXECUTE ON FUNCTION\n{}\nFROM PUBLIC;\nREVOKE CREATE ON SCHEMA public FROM PUBLIC;\n{}",
+        functions.join(",\n"),
+        crate::signed::hardening_sql()
+    )
+}
+
+/// What makes, reads, changes or removes large objects; closing and seeking do nothing without them.
+pub(crate) const LARGE_OBJECTS: [&str; 15] = [
+    "lo_creat(integer)",
+    "lo_create(oid)",
+    "lo_from_bytea(oid, bytea)",
+    "lo_get(oid)",
+    "lo_get(oid, bigint, integer)",
+    "lo_put(oid, bigint, bytea)",
+    "lo_open(oid, integer)",
+    "loread(integer, integer)",
+    "lowrite(integer, bytea)",
+    "lo_truncate(integer, integer)",
+    "lo_truncate64(integer, bigint)",
+    "lo_unlink(oid)",
+    "lo_import(text)",
+    "lo_import(text, oid)",
+    "lo_export(oid, text)",
+];

@@ -1,0 +1,25 @@
+//! From a [`Declaration`](crate::Declaration) to SQL: policies, rights, keys, migrations.
+
+mod diff;
+mod grants;
+mod indexes;
+mod isolation;
+mod keys;
+mod live;
+mod migration;
+mod names;
+mod partitions;
+mod registry;
+mod rights;
+mod roles;
+mod step;
+mod table;
+mod wanted;
+
+pub(crate) use grants::LARGE_OBJECTS;
+pub use grants::{grant_sql, hardening_sql};
+pub use migration::{Migration, MigrationFile};
+pub(crate) use names::POLICY;
+pub use roles::Roles;
+pub use step::{Locks, Run, Step};
+pub use table::policy_sql;
