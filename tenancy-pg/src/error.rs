@@ -59,6 +59,14 @@ pub enum PgError {
     /// A migration failed.
     #[error("the migration failed")]
     Migration(#[source] Redacted<BoxError>),
+    /// A step of a generated migration failed; those before it are done.
+    #[error("the step failed that is there because {reason}")]
+    Step {
+        /// Why the step is there.
+        reason: String,
+        /// What went wrong.
+        source: Box<PgError>,
+    },
     /// The control store's role is a superuser or goes past row level security.
     #[error("the control store needs a plain role of its own")]
     ControlRole,

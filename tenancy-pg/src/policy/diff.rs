@@ -22,7 +22,7 @@ impl Migration {
     /// your own that bind the tenant stay, and those that do not get a floor under them.
     ///
     /// A step that rows stand in the way of (a tenant column missing in a table that has rows) fails when it runs and
-    /// changes nothing; adopt such a table with an adoption. What is wrong with roles (a superuser, an
+    /// changes nothing; see [`Migration::adopt`] for such a table. What is wrong with roles (a superuser, an
     /// owner's member) is nothing that an owner can mend, and the inspection names it.
     ///
     /// # Errors
@@ -78,7 +78,7 @@ pub(super) async fn needs_registry(connection: &mut PgConnection) -> Result<bool
 }
 
 /// A service that owns its tables can switch everything off. Whoever runs the migration takes them.
-fn owner(table: &TenantTable, live: &LiveTable) -> Option<Step> {
+pub(super) fn owner(table: &TenantTable, live: &LiveTable) -> Option<Step> {
     let relation = &table.relation;
     live.owned_by_app.then(|| {
         Step::new(
@@ -109,7 +109,7 @@ fn column(table: &TenantTable, live: &LiveTable) -> Option<Step> {
     }
 }
 
-fn registry_key(table: &TenantTable, live: &LiveTable) -> Step {
+pub(super) fn registry_key(table: &TenantTable, live: &LiveTable) -> Step {
     let (relation, key) = (&table.relation, quote_ident(REGISTRY_KEY));
     let force =
         |word| if live.forced { format!("ALTER TABLE {relation} {word} ROW LEVEL SECURITY;\n") } else { String::new() };

@@ -10,6 +10,22 @@ pub(super) fn plain(table: &TenantTable) -> Step {
     step(table, "CREATE INDEX IF NOT EXISTS", "DROP INDEX IF EXISTS", Locks::Scan)
 }
 
+/// The same, while everybody goes on. What a broken-off try left goes first.
+pub(super) fn concurrent(table: &TenantTable, broken: bool) -> Vec<Step> {
+    let name = format!("{}.{}", table.relation.schema.quoted(), quote_ident(&name(table)));
+    let build =
+        step(table, "CREATE INDEX CONCURRENTLY IF NOT EXISTS", "DROP INDEX CONCURRENTLY IF EXISTS", Locks::Nobody);
+    let mut steps = Vec::from_iter(broken.then(|| drop_broken(&name)));
+    steps.push(build.alone());
+    steps
+}
+
+/// Nobody can use an index that was not built to its end.
+pub(super) fn drop_broken(name: &str) -> Step {
+    let drop = format!("DROP INDEX CONCURRENTLY IF EXISTS {name};\n");
+    Step::new(Locks::Nobody, format!("{name} was not built to its end"), drop, String::new()).alone()
+}
+
 fn step(table: &TenantTable, create: &str, drop: &str, locks: Locks) -> Step {
     let (relation, column) = (&table.relation, table.column.quoted());
     let (schema, name) = (relation.schema.quoted(), quote_ident(&name(table)));

@@ -27,6 +27,11 @@ pub(super) struct ForeignKey {
     has_target: bool,
     child_forced: bool,
     parent_forced: bool,
+    /// One of the two tables is, which takes no unvalidated key and no index built concurrently.
+    partitioned: bool,
+    /// Whether the key that is to replace it is there already, and validated.
+    #[sqlx(skip)]
+    replacement: Option<bool>,
 }
 
 /// A unique key without the tenant column, on a table that wants it in all of them.
@@ -47,7 +52,17 @@ pub(super) struct UniqueKey {
 pub(super) async fn foreign(c: &mut PgConnection, declaration: &Declaration) -> Result<Vec<ForeignKey>, PgError> {
     let [schemas, names, columns] = declared(declaration);
     let sql = sqlx::AssertSqlSafe(format!("{DECLARED}{FOREIGN}"));
-    Ok(sqlx::query_as(sql).bind(schemas).bind(names).bind(columns).fetch_all(c).await?)
+    let mut keys: Vec<ForeignKey> =
+        sqlx::query_as(sql).bind(&schemas).bind(&names).bind(&columns).fetch_all(&mut *c).await?;
+    let sql = sqlx::AssertSqlSafe(format!("{DECLARED}{REPLACEMENTS}"));
+    let there: Vec<(i64, String, bool)> =
+        sqlx::query_as(sql).bind(schemas).bind(names).bind(columns).fetch_all(c).await?;
+    for key in &mut keys {
+        let new = key.replacement_name();
+        key.replacement =
+            there.iter().find(|(child, name, _)| *child == key.child && *name == new).map(|found| found.2);
+    }
+    Ok(keys)
 }
 
 pub(super) async fn unique(c: &mut PgConnection, declaration: &Declaration) -> Result<Vec<UniqueKey>, PgError> {
@@ -85,7 +100,79 @@ pub(super) fn steps(declaration: &Declaration, foreign: &[ForeignKey], unique: &
     (steps, leads)
 }
 
+/// Foreign keys that come unvalidated and are validated after it, on unique indexes built while everybody goes on.
+pub(super) fn online(declaration: &Declaration, foreign: &[ForeignKey]) -> Vec<Step> {
+    let table = |place: i64| declaration.tenant_tables().get(usize::try_from(place).ok()?);
+    let mut steps = Vec::new();
+    let mut targets = Vec::new();
+    for key in foreign {
+        let (Some(child), Some(parent)) = (table(key.child), table(key.parent)) else { continue };
+        let target = (key.parent, key.target_sorted(parent));
+        if !key.has_target && !targets.contains(&target) {
+            targets.push(target);
+            steps.extend(key.target_online(parent));
+        }
+        steps.extend(key.online(child, parent));
+    }
+    steps
+}
+
 impl ForeignKey {
+    fn online(&self, child: &TenantTable, parent: &TenantTable) -> Vec<Step> {
+        if self.child_forced || self.parent_forced || self.partitioned {
+            return vec![self.leaves(child, parent), self.comes(child, parent)];
+        }
+        let (relation, old) = (&child.relation, quote_ident(&self.name));
+        let new = quote_ident(&self.replacement_name());
+        let why = format!("the key {old} of {relation} compares the tenants too");
+        let mut steps = Vec::new();
+        if self.replacement.is_none() {
+            let add =
+                format!("ALTER TABLE {relation} ADD CONSTRAINT {new} {} NOT VALID;\n", self.paired(child, parent));
+            let drop = format!("ALTER TABLE {relation} DROP CONSTRAINT {new};\n");
+            steps.push(Step::new(Locks::InstantForWriters, why.clone(), add, drop));
+        }
+        if self.replacement != Some(true) {
+            let validate = format!("ALTER TABLE {relation} VALIDATE CONSTRAINT {new};\n");
+            steps.push(Step::new(Locks::Nobody, format!("{why}: the rows that are there"), validate, String::new()));
+        }
+        steps.push(Step::new(
+            Locks::Instant,
+            format!("{why}, and replaces the one that did not"),
+            format!(
+                "ALTER TABLE {relation} DROP CONSTRAINT {old};\n\
+                 ALTER TABLE {relation} RENAME CONSTRAINT {new} TO {old};\n"
+            ),
+            format!(
+                "ALTER TABLE {relation} RENAME CONSTRAINT {old} TO {new};\n\
+                 ALTER TABLE {relation} ADD CONSTRAINT {old} {};\n",
+                self.definition
+            ),
+        ));
+        steps
+    }
+
+    fn target_online(&self, parent: &TenantTable) -> Vec<Step> {
+        if self.partitioned {
+            return vec![self.target(parent)];
+        }
+        let relation = &parent.relation;
+        let (name, columns) = self.target_parts(parent);
+        let full = format!("{}.{name}", relation.schema.quoted());
+        let build = Step::new(
+            Locks::Nobody,
+            format!("keys that compare the tenants need a unique index of {relation} that does"),
+            format!("CREATE UNIQUE INDEX CONCURRENTLY {name} ON {relation} ({columns});\n"),
+            format!("DROP INDEX CONCURRENTLY IF EXISTS {full};\n"),
+        );
+        vec![super::indexes::drop_broken(&full), build.alone()]
+    }
+
+    /// The name of the new key for as long as the old one is there.
+    fn replacement_name(&self) -> String {
+        fitted(&format!("tenancy_new_{}", self.name))
+    }
+
     fn leaves(&self, child: &TenantTable, parent: &TenantTable) -> Step {
         let (relation, name) = (&child.relation, quote_ident(&self.name));
         let back = format!("ALTER TABLE {relation} ADD CONSTRAINT {name} {};\n", self.definition);
@@ -161,18 +248,24 @@ impl ForeignKey {
     /// What the new key refers to.
     fn target(&self, parent: &TenantTable) -> Step {
         let relation = &parent.relation;
-        let columns: Vec<String> = self.target_sorted(parent).iter().map(|column| quote_ident(column)).collect();
-        let name = quote_ident(&fitted(&format!("{}_{}_key", parent.table(), self.target_sorted(parent).join("_"))));
-        let columns = std::iter::once(parent.column.quoted())
-            .chain(columns.into_iter().filter(|column| *column != parent.column.quoted()))
-            .collect::<Vec<_>>()
-            .join(", ");
+        let (name, columns) = self.target_parts(parent);
         Step::new(
             Locks::Scan,
             format!("keys that compare the tenants need a unique one in {relation} that does"),
             format!("ALTER TABLE {relation} ADD CONSTRAINT {name} UNIQUE ({columns});\n"),
             format!("ALTER TABLE {relation} DROP CONSTRAINT {name};\n"),
         )
+    }
+
+    /// Name and columns of what the new key refers to.
+    fn target_parts(&self, parent: &TenantTable) -> (String, String) {
+        let columns: Vec<String> = self.target_sorted(parent).iter().map(|column| quote_ident(column)).collect();
+        let name = quote_ident(&fitted(&format!("{}_{}_key", parent.table(), self.target_sorted(parent).join("_"))));
+        let columns = std::iter::once(parent.column.quoted())
+            .chain(columns.into_iter().filter(|column| *column != parent.column.quoted()))
+            .collect::<Vec<_>>()
+            .join(", ");
+        (name, columns)
     }
 
     fn referenced_sorted(&self) -> Vec<String> {
@@ -231,12 +324,17 @@ select k.conname::text as name, child.place as child, parent.place as parent,
                  and (i.indkey::int2[])[0:i.indnkeyatts - 1] @> (k.confkey || parent.attnum)
                  and (i.indkey::int2[])[0:i.indnkeyatts - 1] <@ (k.confkey || parent.attnum)) as has_target,
        (select relforcerowsecurity from pg_class where oid = k.conrelid) as child_forced,
-       (select relforcerowsecurity from pg_class where oid = k.confrelid) as parent_forced
+       (select relforcerowsecurity from pg_class where oid = k.confrelid) as parent_forced,
+       exists (select from pg_class c where c.oid in (k.conrelid, k.confrelid) and c.relkind = 'p') as partitioned
 from pg_constraint k join declared child on child.oid = k.conrelid join declared parent on parent.oid = k.confrelid
 where k.contype = 'f' and k.conparentid = 0
   and not exists (select from unnest(k.conkey, k.confkey) as pair(here, there)
                   where here = child.attnum and there = parent.attnum)
 order by child.place, k.conname";
+
+const REPLACEMENTS: &str = "
+select d.place, k.conname::text, k.convalidated from declared d join pg_constraint k on k.conrelid = d.oid
+where k.contype = 'f' and k.conparentid = 0";
 
 /// The tenant column is put in front in the server's own text of the key.
 const UNIQUE: &str = "

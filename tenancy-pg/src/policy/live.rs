@@ -3,7 +3,7 @@
 use sqlx::postgres::PgConnection;
 use sqlx::postgres::types::Oid;
 
-use super::names::REGISTRY_KEY;
+use super::names::{NOT_NULL, REGISTRY_KEY};
 use super::roles::Roles;
 use crate::declaration::{Declaration, Relation, TenantTable};
 use crate::error::PgError;
@@ -28,8 +28,14 @@ pub(super) struct LiveTable {
     pub(super) forced: bool,
     pub(super) column_type: Option<String>,
     pub(super) not_null: bool,
+    /// Whether the check that goes before `NOT NULL` is there, and validated.
+    pub(super) not_null_check: Option<bool>,
+    /// What the tenant column has as its default.
+    pub(super) default: Option<String>,
     /// A valid index of all rows that the tenant column leads.
     pub(super) led_index: bool,
+    /// An index of the generated name that a broken-off `CREATE INDEX CONCURRENTLY` left.
+    pub(super) broken_index: bool,
     pub(super) registry_key: Option<bool>,
 }
 
@@ -71,6 +77,7 @@ pub(super) async fn tables(
         .bind(roles.app())
         .bind(generated)
         .bind(REGISTRY_KEY)
+        .bind(NOT_NULL)
         .fetch_all(connection)
         .await?)
 }
@@ -138,7 +145,9 @@ select tree.place, tree.child, c.oid, n.nspname::text as schema, c.relname::text
        exists (select from pg_index i join pg_class x on x.oid = i.indexrelid
                where i.indrelid = c.oid and not i.indisvalid and x.relname = ($5::text[])[tree.place + 1]) as broken_index,
        (select k.convalidated from pg_constraint k where k.conrelid = c.oid and k.conname = $6 and k.contype = 'f')
-           as registry_key
+           as registry_key,
+       (select k.convalidated from pg_constraint k where k.conrelid = c.oid and k.conname = $7 and k.contype = 'c')
+           as not_null_check
 from tree join pg_class c on c.oid = tree.oid join pg_namespace n on n.oid = c.relnamespace
 left join pg_attribute a on a.attrelid = c.oid and a.attname = tree.col and a.attnum > 0 and not a.attisdropped
 order by tree.place, tree.child, n.nspname, c.relname";

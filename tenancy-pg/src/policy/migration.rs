@@ -85,7 +85,7 @@ impl Migration {
     /// The files for `sqlx::migrate!`, with versions from the given one on: one pair for everything that can share a
     /// transaction, and between them one pair for each step that can be in none, marked `-- no-transaction`.
     ///
-    /// A step that runs in batches is a file of one batch and can't be more: run those with an adoption.
+    /// A step that runs in batches is a file of one batch and can't be more: run those with [`Migration::run`].
     #[must_use]
     pub fn files(&self, version: i64, name: &str) -> Vec<MigrationFile> {
         let together = |one: &Step, next: &Step| one.run == Run::InTransaction && next.run == Run::InTransaction;

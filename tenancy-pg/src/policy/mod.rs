@@ -1,5 +1,6 @@
 //! From a [`Declaration`](crate::Declaration) to SQL: policies, rights, keys, migrations.
 
+mod adopt;
 mod diff;
 mod grants;
 mod indexes;
@@ -12,6 +13,7 @@ mod partitions;
 mod registry;
 mod rights;
 mod roles;
+mod run;
 mod step;
 mod table;
 mod wanted;

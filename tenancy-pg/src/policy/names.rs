@@ -14,6 +14,9 @@ pub(crate) const REPORT: &str = "tenancy_report";
 pub(super) const LEGACY: &str = "tenancy_legacy_";
 /// The foreign key to the registry of tenants.
 pub(super) const REGISTRY_KEY: &str = "tenancy_registry";
+/// The check that spares `SET NOT NULL` its scan.
+pub(super) const NOT_NULL: &str = "tenancy_not_null";
+
 pub(super) fn legacy_policy(legacy: &LegacyRole) -> String {
     fitted(&format!("{LEGACY}{}", legacy.role()))
 }

@@ -26,10 +26,13 @@ pub enum Run {
     InTransaction,
     /// By itself and outside any transaction, which Postgres demands of `CREATE INDEX CONCURRENTLY`.
     Alone,
-    /// Again and again, each time in a transaction of its own, until it changes no row.
+    /// Again and again for some pages of the table, each time in a transaction of its own, until no row is left: `$1` is
+    /// where the pages begin and `$2` where they end, as `(page,0)`.
     InBatches {
-        /// Counts the rows that are left.
+        /// Counts the rows that are left: the progress.
         left: String,
+        /// Counts the pages of the table.
+        pages: String,
     },
 }
 
@@ -84,5 +87,10 @@ impl fmt::Display for Locks {
 impl Step {
     pub(super) fn new(locks: Locks, reason: impl Into<String>, up: String, down: String) -> Self {
         Self { reason: reason.into(), up, down, run: Run::InTransaction, locks }
+    }
+
+    pub(super) fn alone(mut self) -> Self {
+        self.run = Run::Alone;
+        self
     }
 }

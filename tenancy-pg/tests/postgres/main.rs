@@ -1,6 +1,7 @@
 //! Against a real server: see each module. One binary, so that one server serves all of them.
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
+mod adoption;
 mod attacks;
 mod audit;
 mod cancel;

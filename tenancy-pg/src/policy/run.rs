@@ -1,0 +1,82 @@
+//! Running a migration step by step.
+
+use std::time::Duration;
+
+use sqlx::postgres::{PgConnectOptions, PgConnection};
+use sqlx::{AssertSqlSafe, Connection, Executor};
+
+use super::adopt::LOCK_TIMEOUT;
+use super::migration::Migration;
+use super::step::{Run, Step};
+use crate::error::PgError;
+use crate::options::owner_options;
+
+impl Migration {
+    /// Runs the steps, each in a transaction of its own unless it needs none, as the owner of the tables. A step that
+    /// waits for a lock for two seconds lets the others pass and tries again, up to 30 times.
+    ///
+    /// Dropped at any await, or failed: the steps before stay done, and the one under way is rolled back or, if it was
+    /// building an index, leaves an invalid one. Plan again and run that.
+    ///
+    /// # Errors
+    /// [`PgError::Step`] with the step's reason and what the server said, or [`PgError`] when the owner can't connect.
+    pub async fn run(&self, owner: PgConnectOptions) -> Result<(), PgError> {
+        let mut connection = PgConnection::connect_with(&owner_options(owner)).await?;
+        let timeout = format!("set lock_timeout = {}", LOCK_TIMEOUT.as_millis());
+        connection.execute(AssertSqlSafe(timeout)).await?;
+        for step in self.steps() {
+            patiently(&mut connection, step)
+                .await
+                .map_err(|e| PgError::Step { reason: step.reason.clone(), source: Box::new(e) })?;
+        }
+        Ok(connection.close().await?)
+    }
+}
+
+async fn patiently(connection: &mut PgConnection, step: &Step) -> Result<(), PgError> {
+    for _try in 1..TRIES {
+        match once(connection, step).await {
+            Err(PgError::Database(e)) if e.sqlstate() == Some(LOCK_NOT_AVAILABLE) => tokio::time::sleep(PAUSE).await,
+            other => return other,
+        }
+    }
+    once(connection, step).await
+}
+
+async fn once(connection: &mut PgConnection, step: &Step) -> Result<(), PgError> {
+    match &step.run {
+        Run::InTransaction => {
+            let mut transaction = connection.begin().await?;
+            transaction.execute(AssertSqlSafe(step.up.clone())).await?;
+            Ok(transaction.commit().await?)
+        }
+        Run::Alone => {
+            connection.execute(AssertSqlSafe(step.up.clone())).await?;
+            Ok(())
+        }
+        Run::InBatches { left, pages } => in_batches(connection, &step.up, left, pages).await,
+    }
+}
+
+/// From the first page of the table to the last, as often as rows are left: those that were moved behind us meanwhile.
+async fn in_batches(connection: &mut PgConnection, sql: &str, left: &str, pages: &str) -> Result<(), PgError> {
+    let number = async |connection: &mut PgConnection, sql: &str| -> Result<i64, PgError> {
+        Ok(sqlx::query_scalar(AssertSqlSafe(sql.to_owned())).fetch_one(connection).await?)
+    };
+    while number(connection, left).await? > 0 {
+        let end = number(connection, pages).await?;
+        let mut page = 0;
+        while page < end {
+            let (from, to) = (format!("({page},0)"), format!("({},0)", page + PAGES));
+            sqlx::query(AssertSqlSafe(sql.to_owned())).bind(from).bind(to).execute(&mut *connection).await?;
+            page += PAGES;
+        }
+    }
+    Ok(())
+}
+
+const TRIES: u32 = 30;
+const PAUSE: Duration = Duration::from_millis(200);
+/// Of the table, 8 kB each.
+const PAGES: i64 = 64;
+const LOCK_NOT_AVAILABLE: &str = "55P03";
