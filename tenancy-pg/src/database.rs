@@ -75,13 +75,15 @@ impl Database<Uninspected> {
     /// Connects a few times, to see that it can, and that what stands between is what was declared.
     ///
     /// # Errors
-    /// [`PgError::PoolerMismatch`], or [`PgError`] when it can't.
+    /// [`PgError::PoolerMismatch`]; [`PgError::NeedsSessions`] for a signed scope behind a transaction pooler; or
+    /// [`PgError`] when it can't connect.
     pub async fn connect(realm: &Realm, options: PgOptions) -> Result<Self, PgError> {
         let gate = Gate::new(realm, STORE);
         let gate = match options.region_of() {
             Some(region) => gate.in_region(region.clone()),
             None => gate,
         };
+        options.ensure_sessions()?;
         pooler::verify(&options, DEFAULT_SETTING).await?;
         Ok(Self { state: Uninspected { gate, options } })
     }
@@ -89,7 +91,8 @@ impl Database<Uninspected> {
     /// Looks whether the database keeps tenants apart for the role that connects.
     ///
     /// # Errors
-    /// [`PgError::Inspection`] with the whole report when anything fatal was found, or [`PgError`] when it can't look.
+    /// [`PgError::Inspection`] with the whole report when anything fatal was found; [`PgError::SignedMismatch`] when only
+    /// one of the options and the declaration is signed; or [`PgError`] when it can't look.
     pub async fn inspect(self, declaration: &Declaration) -> Result<Database<Inspected>, PgError> {
         self.inspect_with(declaration, InspectPolicy::default()).await
     }
@@ -103,10 +106,13 @@ impl Database<Uninspected> {
         declaration: &Declaration,
         policy: InspectPolicy,
     ) -> Result<Database<Inspected>, PgError> {
+        if self.state.options.keys().is_some() != declaration.signed() {
+            return Err(PgError::SignedMismatch);
+        }
         let inspection = self.report(declaration, policy).await?.passed()?;
         let Uninspected { gate, options } = self.state;
         let seeds = options.seeds(declaration.setting());
-        let pool = Pool::new(options.connect_options(&seeds), seeds.clone(), options.limits());
+        let pool = Pool::new(options.connect_options(), seeds.clone(), options.limits());
         let seeds = Arc::new(seeds);
         let declaration = declaration.clone();
         let shared = Shared { gate, pool, options, seeds, declaration, policy, last: Mutex::new(inspection) };
@@ -143,7 +149,8 @@ impl Database<Inspected> {
         if !shared.declaration.takes(key) {
             return Err(PgError::RowKeyType);
         }
-        let scope = Scope::of(shared.declaration.setting_name(), key, &shared.seeds)?;
+        let scope =
+            Scope::of(shared.declaration.setting_name(), context.record(), shared.options.keys(), &shared.seeds)?;
         Ok(TenantDb::new(Arc::clone(shared), pass, Arc::new(scope)))
     }
 

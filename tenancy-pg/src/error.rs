@@ -53,6 +53,12 @@ pub enum PgError {
     /// process and the server is another pooler than the one that was declared, see [`Pooler`](crate::Pooler).
     #[error("connections do not lead to sessions of their own: declare the pooler, or mend it")]
     PoolerMismatch,
+    /// A mode that needs sessions of its own behind a pooler that shares them.
+    #[error("a signed scope and kept connections need sessions, which a transaction pooler does not give")]
+    NeedsSessions,
+    /// Only one of the options and the declaration is signed.
+    #[error("the options and the declaration do not agree on whether scopes are signed")]
+    SignedMismatch,
     /// The driver failed.
     #[error("the database could not be used")]
     Driver(#[source] Redacted<BoxError>),
@@ -83,11 +89,6 @@ impl PgError {
     #[must_use]
     pub fn denial(&self) -> Option<Denial> {
         Denial::of(self)
-    }
-
-    /// Whether the server has no connection left.
-    pub(crate) fn is_full(&self) -> bool {
-        matches!(self, Self::Database(e) if e.sqlstate() == Some("53300"))
     }
 }
 

@@ -10,14 +10,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_core::stream::BoxStream;
-use futures_util::TryStreamExt;
 use sqlx::postgres::{PgConnection, PgRow, PgStatement, PgTypeInfo};
-use sqlx::{AssertSqlSafe, Connection, Either, Executor, Row, SqlStr};
+use sqlx::{Connection, Executor, Row, SqlStr};
+use tenancy_core::Denial;
 use tokio::runtime::Handle;
 
+use crate::batch::{Stopped, batch};
+use crate::error::PgError;
 use crate::pool::{Pool, Taken};
 use crate::redact::ends_the_session;
-use crate::scope::{Began, End, Opening, Scope};
+use crate::scope::{Began, End, Ending, Opening, Scope};
+use crate::session::{Identity, Session};
 use crate::statement::OneStatement;
 use crate::tenant_tx::Step;
 use crate::witness::Witness;
@@ -57,28 +60,52 @@ impl Lease {
     ///
     /// Dropped at any await: the connection is closed. A connection that turns out to be dead is closed and another
     /// taken, as often as there can be connections in the pool.
-    pub(crate) async fn open(pool: &Arc<Pool>, opening: &Opening, witness: Witness) -> Result<Self, sqlx::Error> {
+    ///
+    /// # Errors
+    /// [`Denial::StoreBreach`], not recorded yet, for a shared session that somebody left unclean: hanging up in the
+    /// middle of a transaction makes the pooler close it. [`PgError::PoolerMismatch`], or what the server says.
+    pub(crate) async fn open(
+        pool: &Arc<Pool>,
+        scope: &Scope,
+        opening: &Opening,
+        witness: Witness,
+    ) -> Result<Self, PgError> {
         let mut left = pool.most();
         loop {
             let taken = Some(pool.take().await?);
-            let mut lease = Self { taken, began: opening.began, witness: None, handed_out: false };
+            let mut lease = Self { taken, began: opening.began(), witness: None, handed_out: false };
             match lease.batch(&opening.sql).await {
                 Ok(rows) => {
-                    let row = rows.last().ok_or(sqlx::Error::WorkerCrashed)?;
-                    lease.began.at = row.try_get(0)?;
+                    lease.begin(scope, rows.last().ok_or(PgError::RowNotFound)?).await?;
                     lease.witness = Some(witness);
                     return Ok(lease);
                 }
                 // It died while it lay in the pool.
                 Err(e) if left > 0 && ends_the_session(&e.error) => left -= 1,
-                Err(e) => return Err(e.into()),
+                Err(e) => return Err(e.error.into()),
             }
         }
     }
 
+    /// Looks at what the opening batch returned, and seals the transaction where that is asked for.
+    async fn begin(&mut self, scope: &Scope, opened: &PgRow) -> Result<(), PgError> {
+        self.began.at = opened.try_get(0)?;
+        let (backend, nonce, clean): (i32, &str, bool) = (opened.try_get(1)?, opened.try_get(2)?, opened.try_get(3)?);
+        if self.keeps_its_session() && self.session()?.identity.backend != backend {
+            return Err(PgError::PoolerMismatch);
+        }
+        if !clean {
+            return Err(Denial::StoreBreach.into());
+        }
+        if let Some(sealing) = scope.sealing(&mut self.began, nonce)? {
+            self.batch(&sealing).await.map_err(sqlx::Error::from)?;
+        }
+        Ok(())
+    }
+
     /// The connection, for a statement of the transaction.
     pub(crate) fn connection(&mut self) -> Result<&mut PgConnection, sqlx::Error> {
-        self.taken.as_mut().map(|taken| &mut taken.connection).ok_or(sqlx::Error::WorkerCrashed)
+        self.taken.as_mut().map(|taken| &mut taken.session_mut().connection).ok_or(sqlx::Error::WorkerCrashed)
     }
 
     /// The connection, for somebody whose statements nobody looks at: it is closed at the end.
@@ -107,8 +134,12 @@ impl Lease {
         Ok(statement)
     }
 
+    fn session(&self) -> Result<&Session, sqlx::Error> {
+        self.taken.as_ref().map(Taken::session).ok_or(sqlx::Error::WorkerCrashed)
+    }
+
     fn keeps_its_session(&self) -> bool {
-        self.taken.as_ref().is_some_and(|taken| taken.pool.keeps_sessions())
+        self.taken.as_ref().is_some_and(Taken::keeps_its_session)
     }
 
     /// Ends the transaction. The answer does not wait for the cleaning, which happens behind the scenes; but behind a
@@ -120,17 +151,18 @@ impl Lease {
         if !self.keeps_its_session() {
             return self.close_and_clean(scope, end).await;
         }
-        let ended = self.batch(&scope.ending(end, self.began)).await;
+        let ending = scope.ending(end, &self.began);
+        let ended = self.batch(&ending.sql).await;
         self.witness = None;
         match ended {
             Ok(rows) => {
-                self.clean_behind_the_scenes(scope.cleaning());
+                self.clean_behind_the_scenes(Scope::cleaning, scope);
                 Closing::Ended { wrote: wrote(&rows) }
             }
             Err(stopped) => {
-                let closing = stopped.closing();
+                let closing = stopped.closing(ending.proof_at);
                 if matches!(closing, Closing::WasAborted) {
-                    self.clean_behind_the_scenes(scope.abandoning());
+                    self.clean_behind_the_scenes(Scope::abandoning, scope);
                 }
                 closing
             }
@@ -140,7 +172,9 @@ impl Lease {
     /// Ends the transaction and cleans, in one round-trip, for a caller that nobody waits for. Dropped at any await: the
     /// connection is closed.
     pub(crate) async fn close_and_clean(mut self, scope: &Scope, end: End) -> Closing {
-        let ended = self.batch(&format!("{}; {}", scope.ending(end, self.began), scope.cleaning())).await;
+        let Ok(session) = self.session() else { return Closing::Breach };
+        let (Ending { sql, proof_at }, cleaning) = (scope.ending(end, &self.began), scope.cleaning(&session.identity));
+        let ended = self.batch(&format!("{sql}; {cleaning}")).await;
         self.witness = None;
         match ended {
             Ok(rows) => {
@@ -148,11 +182,14 @@ impl Lease {
                 Closing::Ended { wrote: wrote(&rows) }
             }
             // The transaction has ended; what failed is the cleaning, and the connection pays for it.
-            Err(Stopped { completed, rows, .. }) if completed > END_STATEMENT => Closing::Ended { wrote: wrote(&rows) },
+            Err(Stopped { completed, rows, .. }) if completed > proof_at + 1 => Closing::Ended { wrote: wrote(&rows) },
             Err(stopped) => {
-                let closing = stopped.closing();
-                if matches!(closing, Closing::WasAborted) {
-                    self.clean(&scope.abandoning()).await;
+                let closing = stopped.closing(proof_at);
+                if matches!(closing, Closing::WasAborted)
+                    && let Ok(session) = self.session()
+                {
+                    let abandoning = scope.abandoning(&session.identity);
+                    self.clean(&abandoning).await;
                 }
                 closing
             }
@@ -161,8 +198,9 @@ impl Lease {
 
     /// The lease stays dirty until the cleaning has answered: if the runtime ends meanwhile, or there is none, the
     /// connection is closed.
-    fn clean_behind_the_scenes(self, cleaning: String) {
-        let Ok(runtime) = Handle::try_current() else { return };
+    fn clean_behind_the_scenes(self, cleaning: fn(&Scope, &Identity) -> String, scope: &Scope) {
+        let (Ok(runtime), Ok(session)) = (Handle::try_current(), self.session()) else { return };
+        let cleaning = cleaning(scope, &session.identity);
         runtime.spawn(async move { tokio::time::timeout(CLEANING_PATIENCE, self.clean(&cleaning)).await });
     }
 
@@ -187,54 +225,22 @@ impl Lease {
             return false;
         }
         let (Some(taken), Some(proof)) = (&self.taken, rows.last()) else { return false };
-        let own = if self.keeps_its_session() { taken.connection.cached_statements_size() } else { 0 };
-        let driver = i64::try_from(own);
+        if !taken.keeps_its_session() {
+            return matches!(proof.try_get(0), Ok(true));
+        }
+        let Session { connection, identity, .. } = taken.session();
+        let driver = i64::try_from(connection.cached_statements_size());
         let session: Result<bool, _> = proof.try_get(0);
         let statements: Result<i64, _> = proof.try_get(1);
         matches!((session, statements, driver), (Ok(true), Ok(found), Ok(known)) if found == known)
+            && identity.is(proof, 2)
     }
 
-    /// Runs several statements in one round-trip, in the simple protocol.
     async fn batch(&mut self, sql: &str) -> Result<Vec<PgRow>, Stopped> {
-        let mut rows = Vec::new();
-        let mut completed = 0;
-        let connection = match self.connection() {
-            Ok(connection) => connection,
-            Err(error) => return Err(Stopped { error, completed, rows }),
-        };
-        let mut steps = connection.fetch_many(AssertSqlSafe(sql.to_owned()));
-        loop {
-            match steps.try_next().await {
-                Ok(Some(Either::Left(_))) => completed += 1,
-                Ok(Some(Either::Right(row))) => rows.push(row),
-                Ok(None) => return Ok(rows),
-                Err(error) => return Err(Stopped { error, completed, rows }),
-            }
+        match self.connection() {
+            Ok(connection) => batch(connection, sql).await,
+            Err(error) => Err(Stopped { error, completed: 0, rows: Vec::new() }),
         }
-    }
-}
-
-/// A batch that stopped at an error, after so many completed statements.
-struct Stopped {
-    error: sqlx::Error,
-    completed: usize,
-    rows: Vec<PgRow>,
-}
-
-impl Stopped {
-    fn closing(self) -> Closing {
-        let code = self.error.as_database_error().and_then(|e| e.code()).map(|code| code.into_owned());
-        match (self.completed, code.as_deref()) {
-            (0, Some(DIVISION_BY_ZERO)) => Closing::Breach,
-            (0, Some(IN_FAILED_TRANSACTION)) => Closing::WasAborted,
-            (completed, _other) => Closing::Failed { error: self.error, proven: completed > 0 },
-        }
-    }
-}
-
-impl From<Stopped> for sqlx::Error {
-    fn from(stopped: Stopped) -> Self {
-        stopped.error
     }
 }
 
@@ -254,9 +260,5 @@ impl Drop for Lease {
     }
 }
 
-/// The place of the statement that ends the transaction in a closing batch, counted from zero.
-const END_STATEMENT: usize = 1;
-const DIVISION_BY_ZERO: &str = "22012";
-const IN_FAILED_TRANSACTION: &str = "25P02";
 /// A connection that is not clean by then is closed.
 const CLEANING_PATIENCE: Duration = Duration::from_secs(5);

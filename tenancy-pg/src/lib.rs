@@ -67,6 +67,7 @@
 //!
 //! Rust 1.95.
 
+mod batch;
 mod control;
 pub mod danger;
 mod database;
@@ -84,6 +85,7 @@ mod pooler;
 mod redact;
 mod scope;
 mod seeds;
+mod session;
 mod signed;
 mod statement;
 mod stream;
@@ -110,6 +112,7 @@ pub use options::PgOptions;
 pub use policy::{Locks, Migration, MigrationFile, Roles, Run, Step, grant_sql, hardening_sql, policy_sql};
 pub use pooler::Pooler;
 pub use redact::DatabaseError;
+pub use seeds::SynchronousCommit;
 pub use signed::{
     SigningKey, SigningKeyError, SigningKeyId, SigningKeys, registrar_sql, retire_key_sql, signed_schema_sql,
     signing_key_sql,

@@ -7,9 +7,12 @@ use sqlx::ConnectOptions;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use tenancy_core::Region;
 
-use crate::pool::{Limits, connect};
+use crate::error::PgError;
+use crate::pool::Limits;
 use crate::pooler::Pooler;
-use crate::seeds::{Seeds, TimeOuts, search_path_sql};
+use crate::seeds::{Seeds, SynchronousCommit, TimeOuts, search_path_sql};
+use crate::session::Session;
+use crate::signed::SigningKeys;
 
 /// Where the database is and how many connections to keep.
 ///
@@ -23,7 +26,9 @@ pub struct PgOptions {
     limits: Limits,
     search_path: Vec<String>,
     time_outs: TimeOuts,
+    synchronous_commit: SynchronousCommit,
     pooler: Pooler,
+    signed: Option<SigningKeys>,
 }
 
 impl PgOptions {
@@ -45,7 +50,9 @@ impl PgOptions {
                 lock: Duration::ZERO,
                 idle_in_transaction: Duration::from_secs(60),
             },
+            synchronous_commit: SynchronousCommit::On,
             pooler: Pooler::None,
+            signed: None,
         }
     }
 
@@ -58,6 +65,19 @@ impl PgOptions {
     /// What stands between this process and the server; nothing, unless it is said.
     pub const fn pooler(mut self, pooler: Pooler) -> Self {
         self.pooler = pooler;
+        self
+    }
+
+    /// Seals every scope with the current one of these keys, so that SQL that was injected into a statement can't change
+    /// the tenant. The declaration must be a signed one, and nothing may share sessions on the way to the server.
+    pub fn signed(mut self, keys: SigningKeys) -> Self {
+        self.signed = Some(keys);
+        self
+    }
+
+    /// When a commit counts as kept; `on` unless it is said.
+    pub const fn synchronous_commit(mut self, when: SynchronousCommit) -> Self {
+        self.synchronous_commit = when;
         self
     }
 
@@ -137,22 +157,26 @@ impl PgOptions {
     }
 
     pub(crate) fn seeds(&self, setting: &str) -> Seeds {
-        Seeds::new(setting, &self.search_path_sql(), &self.time_outs, self.pooler)
+        Seeds::new(setting, &self.search_path_sql(), &self.time_outs, self.synchronous_commit, self.pooler)
     }
 
-    /// PgBouncer refuses startup parameters that it does not track, and `extra_float_digits` is one.
-    pub(crate) fn connect_options(&self, seeds: &Seeds) -> PgConnectOptions {
-        let options = self.connect.clone().disable_statement_logging();
-        match self.pooler {
-            Pooler::None => options.options(seeds.at_startup()),
-            Pooler::Session | Pooler::Transaction => options.extra_float_digits(None),
-        }
+    /// What needs a session of its own is refused where sessions are shared: a seal is bound to its backend.
+    pub(crate) fn ensure_sessions(&self) -> Result<(), PgError> {
+        let needs_them = self.signed.is_some();
+        if needs_them && !self.pooler.keeps_sessions() { Err(PgError::NeedsSessions) } else { Ok(()) }
+    }
+
+    pub(crate) const fn keys(&self) -> Option<&SigningKeys> {
+        self.signed.as_ref()
+    }
+
+    pub(crate) fn connect_options(&self) -> PgConnectOptions {
+        self.connect.clone().disable_statement_logging()
     }
 
     /// A session outside the pool, made the way the pool makes them.
     pub(crate) async fn session(&self, setting: &str) -> Result<PgConnection, sqlx::Error> {
-        let seeds = self.seeds(setting);
-        connect(&self.connect_options(&seeds), &seeds).await
+        Ok(Session::connect(&self.connect_options(), &self.seeds(setting)).await?.connection)
     }
 }
 

@@ -7,13 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use std::time::{Duration, Instant};
 
-use sqlx::postgres::{PgConnectOptions, PgConnection};
-use sqlx::{AssertSqlSafe, Connection};
+use sqlx::Connection;
+use sqlx::postgres::PgConnectOptions;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::redact::may_connect_later;
 use crate::seeds::Seeds;
+use crate::session::{Backends, Registered, Session};
 
 /// Idle connections, all of them clean, and the right to open more.
 pub(crate) struct Pool {
@@ -24,6 +25,7 @@ pub(crate) struct Pool {
     idle: Mutex<Vec<Idle>>,
     closed: AtomicBool,
     sweeps: Once,
+    backends: Backends,
 }
 
 /// How many connections, and for how long.
@@ -36,9 +38,15 @@ pub(crate) struct Limits {
 }
 
 struct Idle {
-    connection: PgConnection,
-    born: Instant,
+    held: Held,
     since: Instant,
+}
+
+/// A session and its place among the backends of the pool.
+struct Held {
+    session: Session,
+    /// Behind a transaction pooler a session has no backend of its own.
+    registered: Option<Registered>,
 }
 
 impl Pool {
@@ -46,12 +54,7 @@ impl Pool {
     pub(crate) fn new(options: PgConnectOptions, seeds: Seeds, limits: Limits) -> Arc<Self> {
         let permits = Arc::new(Semaphore::new(limits.most as usize));
         let (idle, closed, sweeps) = (Mutex::default(), AtomicBool::new(false), Once::new());
-        Arc::new(Self { options, seeds, limits, permits, idle, closed, sweeps })
-    }
-
-    /// Whether a connection is one session on the server for as long as it lives.
-    pub(crate) const fn keeps_sessions(&self) -> bool {
-        self.seeds.keeps_sessions()
+        Arc::new(Self { options, seeds, limits, permits, idle, closed, sweeps, backends: Backends::default() })
     }
 
     pub(crate) const fn most(&self) -> u32 {
@@ -72,11 +75,11 @@ impl Pool {
         self.sweep_from_now_on();
         let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_closed| sqlx::Error::PoolClosed)?;
         self.ensure_open()?;
-        let (connection, born) = match self.last_used() {
-            Some(idle) => (idle.connection, idle.born),
-            None => (self.connect().await?, Instant::now()),
+        let held = match self.last_used() {
+            Some(idle) => idle.held,
+            None => self.connect().await?,
         };
-        Ok(Taken { connection, born, permit, pool: Arc::clone(self) })
+        Ok(Taken { held, permit, pool: Arc::clone(self) })
     }
 
     /// The one that was used last is the warmest, and the others grow old enough to be closed.
@@ -91,15 +94,17 @@ impl Pool {
     }
 
     /// Goes on trying while the server starts up or is full, until whoever waits has no patience left.
-    async fn connect(&self) -> Result<PgConnection, sqlx::Error> {
+    async fn connect(&self) -> Result<Held, sqlx::Error> {
         let mut pause = FIRST_PAUSE;
-        loop {
-            match connect(&self.options, &self.seeds).await {
+        let session = loop {
+            match Session::connect(&self.options, &self.seeds).await {
                 Err(error) if may_connect_later(&error) => tokio::time::sleep(pause).await,
-                ended => return ended,
+                ended => break ended?,
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
-        }
+        };
+        let own = self.seeds.keeps_sessions().then(|| self.backends.register(session.identity.backend));
+        Ok(Held { session, registered: own.transpose()? })
     }
 
     /// Refuses from now on, closes what is idle and waits for what is in use.
@@ -108,8 +113,8 @@ impl Pool {
         let _all = self.permits.acquire_many(self.limits.most).await;
         self.permits.close();
         let idle = std::mem::take(&mut *self.idle());
-        for Idle { connection, .. } in idle {
-            let _closed = connection.close().await;
+        for Idle { held, .. } in idle {
+            let _closed = held.session.connection.close().await;
         }
     }
 
@@ -138,48 +143,49 @@ impl Pool {
 
 impl Idle {
     fn expired(&self, limits: &Limits) -> bool {
-        self.since.elapsed() > limits.idle_timeout || self.born.elapsed() > limits.max_lifetime
+        self.since.elapsed() > limits.idle_timeout || self.held.session.born.elapsed() > limits.max_lifetime
     }
 }
 
 /// A connection in use. Dropped, it is closed.
 pub(crate) struct Taken {
-    pub(crate) connection: PgConnection,
-    born: Instant,
+    held: Held,
     permit: OwnedSemaphorePermit,
-    pub(crate) pool: Arc<Pool>,
+    pool: Arc<Pool>,
 }
 
 impl Taken {
+    pub(crate) const fn session(&self) -> &Session {
+        &self.held.session
+    }
+
+    pub(crate) const fn session_mut(&mut self) -> &mut Session {
+        &mut self.held.session
+    }
+
+    pub(crate) fn keeps_its_session(&self) -> bool {
+        self.pool.seeds.keeps_sessions()
+    }
+
     /// For the next borrower. Only for a connection that was shown to be clean.
     pub(crate) fn give_back(self) {
-        let Self { connection, born, permit, pool } = self;
+        let Self { held, permit, pool } = self;
         // Before the permit, so that whoever waits for that finds it.
-        pool.idle().push(Idle { connection, born, since: Instant::now() });
+        pool.idle().push(Idle { held, since: Instant::now() });
         drop(permit);
     }
 
     /// Says good-bye to the server, which then does not wait for the network to find out.
     pub(crate) fn close(self) {
-        let Self { connection, permit, .. } = self;
+        let Self { held: Held { session, registered }, permit, .. } = self;
         // Without a runtime nobody could say it; dropping the socket does it.
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(async move {
-                let _closed = tokio::time::timeout(GOOD_BYE, connection.close()).await;
-                drop(permit);
+                let _closed = tokio::time::timeout(GOOD_BYE, session.connection.close()).await;
+                drop((registered, permit));
             });
         }
     }
-}
-
-/// A session with what every session starts with.
-pub(crate) async fn connect(options: &PgConnectOptions, seeds: &Seeds) -> Result<PgConnection, sqlx::Error> {
-    let mut connection = PgConnection::connect_with(options).await?;
-    let statements = seeds.after_connecting();
-    if !statements.is_empty() {
-        sqlx::raw_sql(AssertSqlSafe(statements)).execute(&mut connection).await?;
-    }
-    Ok(connection)
 }
 
 const FIRST_PAUSE: Duration = Duration::from_millis(10);

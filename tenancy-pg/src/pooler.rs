@@ -24,7 +24,8 @@ pub enum Pooler {
     /// Nothing: every connection is a session of its own on the server.
     #[default]
     None,
-    /// A pooler that gives each client a session for as long as it is connected (PgBouncer, `pool_mode = session`).
+    /// A pooler that gives each client a session for as long as it is connected (PgBouncer, `pool_mode = session`), and
+    /// has room for four of this process while it is verified.
     Session,
     /// A pooler that gives a client a session for a transaction at a time (PgBouncer, `pool_mode = transaction`).
     ///
@@ -46,42 +47,44 @@ impl Pooler {
 
 /// Connects, and looks whether connections are what they were declared to be.
 ///
-/// That one client's backend stays the same while nobody else asks for it proves nothing, so others are held in
-/// transactions meanwhile: a transaction pooler then gives one of them the backend of a client that is idle, or an idle
-/// client another backend than before.
+/// With nothing in between each connection proves itself by a word of its own in the startup message. A session pooler
+/// does not let that through, and that one client's backend stays the same while nobody else asks for it proves nothing.
+/// So others are held in transactions meanwhile: a transaction pooler then gives one of them the backend of a client that
+/// is idle, or an idle client another backend than before, or makes them wait.
 ///
 /// # Errors
 /// [`PgError::PoolerMismatch`], or why there is no connection.
 pub(crate) async fn verify(options: &PgOptions, setting: &str) -> Result<(), PgError> {
     let mut idle = Client::connect(options, setting).await?;
-    if !options.pooler_of().keeps_sessions() {
-        return idle.leave().await;
-    }
-    let mut held = Vec::new();
-    let mut found = idle.is_as_declared(&options.search_path_sql()).await;
+    let found = match options.pooler_of() {
+        Pooler::None | Pooler::Transaction => Ok(true),
+        Pooler::Session => gives_sessions(&mut idle, options, setting).await,
+    };
+    let _gone = idle.leave().await;
+    if found? { Ok(()) } else { Err(PgError::PoolerMismatch) }
+}
+
+async fn gives_sessions(idle: &mut Client, options: &PgOptions, setting: &str) -> Result<bool, PgError> {
+    let mut held: Vec<Client> = Vec::new();
+    let mut found = idle.is_as_declared().await;
     for _round in 0..ROUNDS {
         if !matches!(found, Ok(true)) {
             break;
         }
         found = match tokio::time::timeout(PATIENCE, Client::hold(options, setting)).await {
-            Ok(Ok(client)) => {
-                held.push(client);
-                let shared = held.iter().enumerate().any(|(n, one)| {
-                    one.backend == idle.backend || held.iter().skip(n + 1).any(|other| one.backend == other.backend)
-                });
-                if shared { Ok(false) } else { idle.is_as_declared(&options.search_path_sql()).await }
-            }
-            // As many as there may be.
-            Err(_elapsed) => break,
-            Ok(Err(error)) if error.is_full() => break,
+            Err(_elapsed) => Ok(false),
             Ok(Err(error)) => Err(error),
+            Ok(Ok(client)) => {
+                let shared = held.iter().chain([&*idle]).any(|other| other.backend == client.backend);
+                held.push(client);
+                if shared { Ok(false) } else { idle.is_as_declared().await }
+            }
         };
     }
     for client in held {
         let _gone = client.leave().await;
     }
-    let _gone = idle.leave().await;
-    if found? { Ok(()) } else { Err(PgError::PoolerMismatch) }
+    found
 }
 
 /// A connection and the backend that it had first.
@@ -104,12 +107,10 @@ impl Client {
         Ok(Self { connection, backend })
     }
 
-    /// Still on its backend, and with what the startup message or the statements after it have set.
-    async fn is_as_declared(&mut self, search_path: &str) -> Result<bool, PgError> {
-        let row = ask(&mut self.connection, BACKEND).await?;
-        let (backend, path): (i32, String) = (row.try_get(0)?, row.try_get(1)?);
-        // The server leaves out quotes that it can do without.
-        Ok(backend == self.backend && path.replace('"', "") == search_path.replace('"', ""))
+    /// Still on its backend.
+    async fn is_as_declared(&mut self) -> Result<bool, PgError> {
+        let backend: i32 = ask(&mut self.connection, BACKEND).await?.try_get(0)?;
+        Ok(backend == self.backend)
     }
 
     async fn leave(self) -> Result<(), PgError> {
@@ -123,9 +124,9 @@ async fn ask(connection: &mut PgConnection, sql: &'static str) -> Result<sqlx::p
     rows.into_iter().next_back().ok_or(PgError::RowNotFound)
 }
 
-const BACKEND: &str = "select pg_catalog.pg_backend_pid(), pg_catalog.current_setting('search_path')";
+const BACKEND: &str = "select pg_catalog.pg_backend_pid()";
 const HELD: &str = "begin; select pg_catalog.pg_backend_pid()";
-/// Clients that are held at the same time.
+/// Clients that are held at the same time. A session pooler must have room for one more.
 const ROUNDS: usize = 3;
-/// A session pooler that has no session left makes a client wait.
+/// A pooler that has no session left makes a client wait.
 const PATIENCE: Duration = Duration::from_secs(2);

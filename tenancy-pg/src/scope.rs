@@ -4,90 +4,131 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenancy_core::RowKey;
+use tenancy_core::{Life, RowKey, TenantRecord, Zeroizing};
 use uuid::Uuid;
 
 use crate::declaration::Setting;
 use crate::error::PgError;
 use crate::ident::quote_text;
 use crate::seeds::{Seeds, millis};
+use crate::session::{IDENTITY, Identity};
+use crate::signed::{NONCE, SEAL_SETTING, SigningKeys};
 
-/// Whose transaction it is: the setting and the text it must hold from the first statement to the last.
+/// Whose transaction it is: the setting and the text it must hold from the first statement to the last, or what seals it.
 ///
 /// The text comes from a typed [`RowKey`] or is empty; nothing else can be put into a batch.
 pub(crate) struct Scope {
     setting: Setting,
     value: String,
+    signer: Option<Signer>,
     seeds: Arc<Seeds>,
 }
 
+/// Whom a seal is for, and with what it is made.
+struct Signer {
+    keys: SigningKeys,
+    row_key: RowKey,
+    life: Life,
+}
+
 impl Scope {
-    /// The scope of a tenant.
-    pub(crate) fn of(setting: &Setting, key: &RowKey, seeds: &Arc<Seeds>) -> Result<Self, PgError> {
-        let value = match key {
-            RowKey::Uuid(id) => id.hyphenated().to_string(),
-            RowKey::BigInt(number) => number.to_string(),
-            RowKey::Text(text) => text.as_str().to_owned(),
-            _unknown => return Err(PgError::RowKeyType),
+    /// The scope of a tenant. A sealed one leaves the plain setting empty.
+    pub(crate) fn of(
+        setting: &Setting,
+        tenant: &TenantRecord,
+        keys: Option<&SigningKeys>,
+        seeds: &Arc<Seeds>,
+    ) -> Result<Self, PgError> {
+        let row_key = tenant.row_key();
+        let (value, signer) = match keys {
+            Some(keys) => {
+                let signer = Signer { keys: keys.clone(), row_key: row_key.clone(), life: tenant.life() };
+                (String::new(), Some(signer))
+            }
+            None => (text_of(row_key)?, None),
         };
-        Ok(Self { setting: setting.clone(), value, seeds: Arc::clone(seeds) })
+        Ok(Self { setting: setting.clone(), value, signer, seeds: Arc::clone(seeds) })
     }
 
     /// Nobody's scope: policies compare with NULL and show no row.
     pub(crate) fn nobody(setting: &Setting, seeds: &Arc<Seeds>) -> Self {
-        Self { setting: setting.clone(), value: String::new(), seeds: Arc::clone(seeds) }
+        Self { setting: setting.clone(), value: String::new(), signer: None, seeds: Arc::clone(seeds) }
     }
 
     /// Begins and sets the scope in one round-trip. `SET LOCAL` ends with the transaction, whatever ends it.
     ///
-    /// `statement_timeout` is for a caller with less time than every session starts with. The last statement tells when
-    /// the transaction began, which no other transaction can repeat. It is a query, too, and after the first one the
-    /// server refuses to make a transaction that only reads one that writes.
+    /// `statement_timeout` is for a caller with less time than every session starts with. The last statement returns, in
+    /// this order:
+    /// - when the transaction began, which no other transaction can repeat;
+    /// - the backend;
+    /// - what a seal is made over, or nothing;
+    /// - on a session that is shared, whether it is clean: whose it was before, nobody knows.
+    ///
+    /// It is a query, too, and after the first one the server refuses to make a transaction that only reads one that
+    /// writes.
     pub(crate) fn opening(&self, access: Access, statement_timeout: Option<Duration>) -> Opening {
         let begin = match access {
             Access::ReadWrite => "begin",
             Access::ReadOnly => "begin read only",
         };
-        let (setting, value) = (self.setting.quoted(), quote_text(&self.value));
-        let mut sql = format!("{begin}; {}set local {setting} = {value}; ", self.seeds.in_transaction());
+        let mut sql = format!("{begin}; {}", self.seeds.in_transaction());
+        if self.signer.is_none() {
+            sql += &format!("set local {} = {}; ", self.setting.quoted(), quote_text(&self.value));
+        }
         if let Some(timeout) = statement_timeout {
             let least = timeout.max(Duration::from_millis(1));
             sql += &format!("set local statement_timeout = {}; ", millis(least));
         }
-        sql += &format!("select {BEGAN_AT}");
-        Opening { sql, began: Began { access, at: 0 } }
+        let nonce = if self.signer.is_some() { NONCE } else { "''" };
+        let clean = if self.seeds.keeps_sessions() { "true" } else { CLEAN };
+        sql += &format!("select {BEGAN_AT}, pg_catalog.pg_backend_pid(), {nonce}, {clean}");
+        Opening { sql, access }
+    }
+
+    /// The statement that puts the seal of this transaction into its place; none where scopes are not signed.
+    pub(crate) fn sealing(&self, began: &mut Began, nonce: &str) -> Result<Option<String>, PgError> {
+        let Some(Signer { keys, row_key, life }) = &self.signer else { return Ok(None) };
+        began.seal = keys.seal(row_key, *life, nonce)?;
+        Ok(Some(format!("set local {SEAL_SETTING} = {}", quote_text(&began.seal))))
     }
 
     /// Proves the scope and ends the transaction.
     ///
-    /// The first statement fails unless this is still the transaction that [`opening`](Self::opening) began, its setting
-    /// holds what was put there, and it can't write if it was to read; then nothing after it runs: no commit. What it
-    /// returns says whether the transaction wrote anything. Names are qualified, so that a search path that the
-    /// transaction changed can't put other functions in their place.
-    pub(crate) fn ending(&self, end: End, began: Began) -> String {
-        let (read, value) = (self.read_back(), quote_text(&self.value));
+    /// The proof fails unless this is still the transaction that [`opening`](Self::opening) began, its setting and seal
+    /// hold what was put there, it can't write if it was to read, and no cursor would run its query on at the commit;
+    /// then nothing after it runs: no commit. What it returns says whether the transaction wrote anything. Names are
+    /// qualified, so that a search path that the transaction changed can't put other functions in their place.
+    pub(crate) fn ending(&self, end: End, began: &Began) -> Ending {
         let kept_access = match began.access {
             Access::ReadWrite => "true",
             Access::ReadOnly => READ_ONLY_STILL,
         };
         let verify = format!(
-            "select 1 operator(pg_catalog./) (coalesce({read}, '') operator(pg_catalog.=) {value} \
-             and {BEGAN_AT} operator(pg_catalog.=) {} and {kept_access})::pg_catalog.int4, \
+            "select 1 operator(pg_catalog./) ({} and {} \
+             and {BEGAN_AT} operator(pg_catalog.=) {} and {kept_access} \
+             and not exists (select from pg_catalog.pg_cursors where is_holdable))::pg_catalog.int4, \
              pg_catalog.pg_current_xact_id_if_assigned() is not null",
+            holds(self.setting.as_str(), &self.value),
+            holds(SEAL_SETTING, &began.seal),
             began.at
         );
-        match end {
-            End::Commit => format!("{verify}; commit"),
-            End::Rollback => format!("{verify}; rollback"),
+        match (end, began.access) {
+            // Deferred triggers run before the proof and not after it.
+            (End::Commit, Access::ReadWrite) => {
+                Ending { sql: format!("set constraints all immediate; {verify}; commit"), proof_at: 1 }
+            }
+            (End::Commit, Access::ReadOnly) => Ending { sql: format!("{verify}; commit"), proof_at: 0 },
+            (End::Rollback, Access::ReadWrite | Access::ReadOnly) => {
+                Ending { sql: format!("{verify}; rollback"), proof_at: 0 }
+            }
         }
     }
 
-    /// Cleans a session after its transaction and shows, in the last row, that it is clean.
+    /// Cleans a session after its transaction and shows, in the last row, that it is clean and which one it is.
     ///
     /// `reset all` undoes session settings that outlived the transaction (`set_config(.., false)` hidden under a local
     /// value, say), and `setseed` a seed that somebody chose for the next borrower's `random()`.
-    pub(crate) fn cleaning(&self) -> String {
-        let read = self.read_back();
+    pub(crate) fn cleaning(&self, identity: &Identity) -> String {
         // On a shared session the prepared statements are other clients', and temporary objects were discarded, which
         // leaves their schema.
         let (own, count, statements) = if self.seeds.keeps_sessions() {
@@ -97,22 +138,35 @@ impl Scope {
         };
         format!(
             "{}close all; unlisten *; discard sequences; \
-             select coalesce({read}, '') operator(pg_catalog.=) '' \
-             and session_user operator(pg_catalog.=) current_user and {own}, \
-             {count}, pg_catalog.pg_advisory_unlock_all(), pg_catalog.setseed({}){statements}",
-            self.seeds.reset(),
+             select {} and {} and session_user operator(pg_catalog.=) current_user and {own}, {count}, {IDENTITY}, \
+             pg_catalog.pg_advisory_unlock_all(), pg_catalog.setseed({}){statements}",
+            self.seeds.reset(&identity.word),
+            holds(self.setting.as_str(), ""),
+            holds(SEAL_SETTING, ""),
             seed()
         )
     }
 
     /// For a transaction in which a statement failed: it proves nothing any more and takes nothing but a rollback.
-    pub(crate) fn abandoning(&self) -> String {
-        format!("rollback; {}", self.cleaning())
+    pub(crate) fn abandoning(&self, identity: &Identity) -> String {
+        format!("rollback; {}", self.cleaning(identity))
     }
+}
 
-    fn read_back(&self) -> String {
-        format!("pg_catalog.current_setting({}, true)", quote_text(self.setting.as_str()))
+/// The row key as a setting holds it.
+fn text_of(row_key: &RowKey) -> Result<String, PgError> {
+    match row_key {
+        RowKey::Uuid(id) => Ok(id.hyphenated().to_string()),
+        RowKey::BigInt(number) => Ok(number.to_string()),
+        RowKey::Text(text) => Ok(text.as_str().to_owned()),
+        _unknown => Err(PgError::RowKeyType),
     }
+}
+
+/// That a setting holds a text.
+fn holds(setting: &str, text: &str) -> String {
+    let (setting, text) = (quote_text(setting), quote_text(text));
+    format!("coalesce(pg_catalog.current_setting({setting}, true), '') operator(pg_catalog.=) {text}")
 }
 
 impl fmt::Debug for Scope {
@@ -121,18 +175,32 @@ impl fmt::Debug for Scope {
     }
 }
 
-/// A batch that opens a transaction, and what is known of it before the server's answer.
+/// A batch that opens a transaction.
 pub(crate) struct Opening {
     pub(crate) sql: String,
-    pub(crate) began: Began,
+    access: Access,
+}
+
+impl Opening {
+    /// What is known of the transaction before the server's answer: nothing that any other could match.
+    pub(crate) fn began(&self) -> Began {
+        Began { access: self.access, at: 0, seal: Zeroizing::new(String::new()) }
+    }
 }
 
 /// Which transaction it is that the closing batch must find.
-#[derive(Clone, Copy, Debug)]
 pub(crate) struct Began {
     access: Access,
-    /// What [`opening`](Scope::opening) returned; zero, which matches none, until it did.
+    /// When it began, as the server says.
     pub(crate) at: i64,
+    seal: Zeroizing<String>,
+}
+
+/// A batch that ends a transaction. The statement after the proof is the end itself.
+pub(crate) struct Ending {
+    pub(crate) sql: String,
+    /// The place of the proof among its statements, counted from zero.
+    pub(crate) proof_at: usize,
 }
 
 /// A seed that nobody could have chosen, between 0 and 1.
@@ -143,6 +211,12 @@ fn seed() -> String {
 /// When the transaction began, in microseconds: an integer reads the same whatever the session's settings are.
 const BEGAN_AT: &str = "(extract(epoch from pg_catalog.transaction_timestamp()) operator(pg_catalog.*) \
                         '1000000')::pg_catalog.int8";
+const CLEAN: &str = "current_user operator(pg_catalog.=) session_user \
+                     and not exists (select from pg_catalog.pg_prepared_statements where from_sql) \
+                     and (pg_catalog.pg_my_temp_schema() operator(pg_catalog.=) 0::pg_catalog.oid or not exists \
+                     (select from pg_catalog.pg_depend \
+                      where refclassid operator(pg_catalog.=) 'pg_catalog.pg_namespace'::pg_catalog.regclass \
+                      and refobjid operator(pg_catalog.=) pg_catalog.pg_my_temp_schema()))";
 const ONLY_OWN: &str = "pg_catalog.pg_my_temp_schema() operator(pg_catalog.=) 0::pg_catalog.oid \
                         and not coalesce(pg_catalog.bool_or(from_sql), false)";
 const READ_ONLY_STILL: &str = "pg_catalog.current_setting('transaction_read_only') operator(pg_catalog.=) 'on'";
@@ -163,7 +237,10 @@ pub(crate) enum End {
 
 #[cfg(test)]
 mod tests {
+    use std::time::SystemTime;
+
     use sqlx::postgres::PgConnectOptions;
+    use tenancy_core::TenantId;
 
     use super::*;
     use crate::{Declaration, PgOptions};
@@ -173,7 +250,9 @@ mod tests {
         let declaration = Declaration::builder().build().unwrap();
         let options = PgOptions::new(PgConnectOptions::new_without_pgpass());
         let seeds = Arc::new(options.seeds(declaration.setting()));
-        let scope = Scope::of(declaration.setting_name(), &RowKey::BigInt(-7), &seeds).unwrap();
+        let name = TenantId::parse("acme").unwrap();
+        let tenant = TenantRecord::new(name, Life::random(), SystemTime::now()).row_key_of(RowKey::BigInt(-7));
+        let scope = Scope::of(declaration.setting_name(), &tenant, None, &seeds).unwrap();
         let opening = scope.opening(Access::ReadOnly, Some(Duration::from_secs(2))).sql;
         let start =
             "begin read only; set local \"tenancy.row_key\" = '-7'; set local statement_timeout = 2000; select ";

@@ -91,12 +91,13 @@ impl TenantDb {
         }
         let remaining = entered.context().remaining();
         let opening = self.scope.opening(access, self.shared.options.shortened(remaining));
-        let lease = Lease::open(&self.shared.pool, &opening, Witness::Tenant(self.pass.clone()));
+        let lease = Lease::open(&self.shared.pool, &self.scope, &opening, Witness::Tenant(self.pass.clone()));
         match tokio::time::timeout(remaining, lease).await {
             Err(_elapsed) => Err(entered.deny(Denial::DeadlinePassed).into()),
+            Ok(Err(PgError::Denied(denial))) => Err(entered.deny(denial).into()),
             Ok(Err(error)) => {
                 entered.failed();
-                Err(error.into())
+                Err(error)
             }
             Ok(Ok(lease)) => {
                 let reads_only = access == Access::ReadOnly;

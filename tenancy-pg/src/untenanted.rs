@@ -43,7 +43,10 @@ impl Untenanted {
         self.shared.ensure_inspected()?;
         let opening = self.scope.opening(Access::ReadOnly, None);
         let witness = Witness::Nobody(self.shared.gate.clone());
-        Ok(Lease::open(&self.shared.pool, &opening, witness).await?)
+        match Lease::open(&self.shared.pool, &self.scope, &opening, witness).await {
+            Err(PgError::Denied(denial)) => Err(self.shared.gate.refuse("pg.untenanted", denial).into()),
+            opened => opened,
+        }
     }
 
     async fn close(&self, lease: Lease, end: End) -> Result<(), PgError> {

@@ -134,7 +134,6 @@ impl SigningKeys {
     ///
     /// # Errors
     /// [`PgError::RowKeyType`] for a row key of a kind that this version does not know.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for the opening batch"))]
     pub(crate) fn seal(&self, row_key: &RowKey, life: Life, nonce: &str) -> Result<Zeroizing<String>, PgError> {
         seal(&self.0.read().unwrap_or_else(PoisonError::into_inner), row_key, life, nonce)
     }

@@ -18,6 +18,5 @@ pub(crate) use hardening::hardening_sql;
 pub use keys::{SigningKey, SigningKeyError, SigningKeyId, SigningKeys};
 pub use rotation::{retire_key_sql, signing_key_sql};
 pub use schema::{registrar_sql, signed_schema_sql};
-#[expect(unused_imports, reason = "for the opening batch")]
 pub(crate) use seal::{NONCE, SEAL_SETTING};
 pub(crate) use verifier::{SCHEMA, SEARCH_PATH, Verifier};

@@ -21,6 +21,7 @@ mod poolers;
 mod sealed;
 mod sessions;
 mod signed;
+mod signed_scope;
 mod signing_keys;
 mod standing;
 mod unproven;

@@ -170,6 +170,51 @@ async fn nothing_is_left_on_a_shared_session() {
     world.server.run(&format!("drop role {other}")).await;
 }
 
+/// Another program with the same role leaves its session in a state that names resolve in.
+#[tokio::test]
+async fn a_shared_session_that_somebody_left_unclean_is_refused() {
+    let world = World::new().await;
+    let other = format!("other_{}", world.server.name());
+    let name = world.server.name().to_owned();
+    world
+        .server
+        .run(&format!("create role {other}; grant {other} to app; grant temporary on database {name} to app"))
+        .await;
+    let bouncer = bouncer(&world, PgBouncerOptions::new(PoolMode::Transaction).pool_size(1)).await;
+    let database = open(&world, bouncer.database(), Pooler::Transaction, 2).await.unwrap();
+    let acme = world.scoped(&database, "acme").await;
+    let mut expected = 0;
+    for (what, leaves, unclean) in [
+        ("nothing", "select 1".to_owned(), false),
+        ("a temporary table", "create temp table note as select 1 as id, 'stolen' as body".to_owned(), true),
+        ("a temporary view", "create temp view note as select 1 as id, 'stolen' as body".to_owned(), true),
+        (
+            "a temporary function",
+            "create function pg_temp.lower(text) returns text language sql as 'select 1::text'".to_owned(),
+            true,
+        ),
+        ("a temporary domain", "create domain pg_temp.uuid as text".to_owned(), true),
+        ("a role", format!("set role {other}"), true),
+        ("a prepared statement", "prepare mine as select 1".to_owned(), true),
+        ("a search path, which each transaction sets itself", "set search_path = pg_temp".to_owned(), false),
+    ] {
+        let mut stranger = PgConnection::connect_with(&bouncer.database().app_options()).await.unwrap();
+        sqlx::raw_sql(AssertSqlSafe(leaves)).execute(&mut stranger).await.unwrap();
+        let next = acme.read().await;
+        let denied = next.as_ref().err().and_then(PgError::denial);
+        assert_eq!(denied, unclean.then_some(Denial::StoreBreach), "{what}");
+        drop(next);
+        expected += u64::from(unclean);
+        assert_eq!(bodies(&acme).await, ACME, "{what}: the pooler closed the session that we hung up on");
+        stranger.close().await.unwrap();
+    }
+    let records = world.tenants.audit().await;
+    let found: u64 = records.iter().filter(|r| r.rule() == Some("store.breach")).map(|r| r.count()).sum();
+    assert_eq!(found, expected);
+    database.close().await;
+    world.server.run(&format!("drop role {other}")).await;
+}
+
 async fn session(db: &TenantDb) -> String {
     let sql = "select concat_ws(' ', current_user, current_setting('search_path'), current_setting('client_encoding'),
                       current_setting('timezone'), current_setting('datestyle'), current_setting('statement_timeout'),
@@ -223,7 +268,7 @@ async fn a_pooler_is_what_it_was_declared_to_be_or_the_database_is_not_opened() 
     let refusing = bouncer(&world, plain(session)).await;
     let refused = open(&world, refusing.database(), Pooler::None, 2).await.unwrap_err();
     assert!(
-        matches!(refused, PgError::Database(_)),
+        matches!(refused, PgError::PoolerMismatch),
         "startup parameters are refused by the pooler itself: {refused:?}"
     );
 }

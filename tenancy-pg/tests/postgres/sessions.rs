@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use sqlx::AssertSqlSafe;
+use tenancy_core::Denial;
 use tenancy_pg::{Database, PgError, PgOptions, TenantDb};
 
 use crate::common::{ACME, GLOBEX, World, bodies, scalar};
@@ -176,6 +177,39 @@ async fn it_makes_no_difference_where_a_connection_comes_from() {
         same("after").await;
         database.close().await;
     }
+}
+
+/// What is put off until the commit is not put off until after the proof.
+#[tokio::test]
+async fn a_deferred_trigger_runs_before_the_proof() {
+    let world = World::new().await;
+    let victim = world.life("globex").uuid();
+    world
+        .server
+        .run_as_owner(&format!(
+            "create function turn() returns trigger language plpgsql as $$ begin
+                 if new.body = 'turn' then perform set_config('tenancy.row_key', '{victim}', true); end if;
+                 return null; end $$;
+             create constraint trigger later after insert on note deferrable initially deferred
+                 for each row execute function turn();"
+        ))
+        .await;
+    let database = world.open().await;
+    let acme = world.scoped(&database, "acme").await;
+    for (id, body, breach) in [(80, "stay", false), (81, "turn", true)] {
+        let mut tx = acme.begin().await.unwrap();
+        sqlx::query("insert into note (id, tenant_id, body) values ($1, $2, $3)")
+            .bind(id)
+            .bind(world.life("acme").uuid())
+            .bind(body)
+            .execute(&mut tx)
+            .await
+            .unwrap();
+        let denied = tx.commit().await.err().and_then(|e| e.denial());
+        assert_eq!(denied, breach.then_some(Denial::StoreBreach), "{body}");
+        assert_eq!(world.rows_in_truth(&format!("id = {id}")).await, i64::from(!breach), "{body}");
+    }
+    assert_eq!(bodies(&world.scoped(&database, "globex").await).await, GLOBEX);
 }
 
 /// A closed database refuses, and has waited for what was under way.

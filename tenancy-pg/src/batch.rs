@@ -1,0 +1,50 @@
+//! Several statements in one round-trip, and where they stopped.
+
+use futures_util::TryStreamExt;
+use sqlx::postgres::{PgConnection, PgRow};
+use sqlx::{AssertSqlSafe, Either, Executor};
+
+use crate::lease::Closing;
+
+/// Runs statements in the simple protocol, to the first error.
+pub(crate) async fn batch(connection: &mut PgConnection, sql: &str) -> Result<Vec<PgRow>, Stopped> {
+    let mut rows = Vec::new();
+    let mut completed = 0;
+    let mut steps = connection.fetch_many(AssertSqlSafe(sql.to_owned()));
+    loop {
+        match steps.try_next().await {
+            Ok(Some(Either::Left(_))) => completed += 1,
+            Ok(Some(Either::Right(row))) => rows.push(row),
+            Ok(None) => return Ok(rows),
+            Err(error) => return Err(Stopped { error, completed, rows }),
+        }
+    }
+}
+
+/// A batch that stopped at an error, after so many completed statements.
+pub(crate) struct Stopped {
+    pub(crate) error: sqlx::Error,
+    pub(crate) completed: usize,
+    pub(crate) rows: Vec<PgRow>,
+}
+
+impl Stopped {
+    /// What it means for a closing batch with its proof in this place.
+    pub(crate) fn closing(self, proof_at: usize) -> Closing {
+        let code = self.error.as_database_error().and_then(|e| e.code()).map(|code| code.into_owned());
+        match (self.completed, code.as_deref()) {
+            (completed, Some(DIVISION_BY_ZERO)) if completed == proof_at => Closing::Breach,
+            (0, Some(IN_FAILED_TRANSACTION)) => Closing::WasAborted,
+            (completed, _other) => Closing::Failed { error: self.error, proven: completed > proof_at },
+        }
+    }
+}
+
+impl From<Stopped> for sqlx::Error {
+    fn from(stopped: Stopped) -> Self {
+        stopped.error
+    }
+}
+
+const DIVISION_BY_ZERO: &str = "22012";
+const IN_FAILED_TRANSACTION: &str = "25P02";
