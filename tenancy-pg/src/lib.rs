@@ -102,7 +102,7 @@ pub use control::{
 };
 pub use database::{Database, Inspected, STORE, Uninspected};
 pub use declaration::{
-    Declaration, DeclarationBuilder, DeclarationError, LegacyRole, Relation, RowKeyType, TenantTable,
+    Declaration, DeclarationBuilder, DeclarationError, LegacyRole, Relation, RowKeyType, TenantTable, TrustedFunction,
 };
 pub use error::PgError;
 pub use guard::Forbidden;

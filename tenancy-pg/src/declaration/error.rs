@@ -41,6 +41,14 @@ pub enum DeclarationError {
         /// What is wrong with it.
         why: &'static str,
     },
+    /// A trusted function without argument types or a reason.
+    #[error("the trusted function {function} {why}")]
+    TrustedFunction {
+        /// The function.
+        function: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
     /// Not TOML of the expected form.
     #[error("tenancy.toml: {0}")]
     Toml(String),

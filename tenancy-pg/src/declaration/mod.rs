@@ -6,6 +6,7 @@ mod relation;
 mod setting;
 mod table;
 mod toml;
+mod trusted;
 
 use tenancy_core::RowKey;
 
@@ -14,6 +15,7 @@ pub use legacy::LegacyRole;
 pub use relation::Relation;
 pub(crate) use setting::{DEFAULT_SETTING, Setting};
 pub use table::{RowKeyType, TenantTable};
+pub use trusted::TrustedFunction;
 
 /// The tables of a service: which hold tenants' rows, and which are the same for everybody.
 ///
@@ -40,6 +42,7 @@ pub struct Declaration {
     global_tables: Vec<Relation>,
     report_relations: Vec<Relation>,
     legacy_roles: Vec<LegacyRole>,
+    trusted_functions: Vec<TrustedFunction>,
 }
 
 impl Declaration {
@@ -69,6 +72,12 @@ impl Declaration {
     #[must_use]
     pub fn legacy_roles(&self) -> &[LegacyRole] {
         &self.legacy_roles
+    }
+
+    /// The functions that run in their owner's name and were read by somebody.
+    #[must_use]
+    pub fn trusted_functions(&self) -> &[TrustedFunction] {
+        &self.trusted_functions
     }
 
     /// The name of the setting that carries the row key. `tenancy.row_key` unless declared.
@@ -116,6 +125,7 @@ pub struct DeclarationBuilder {
     global_tables: Vec<(String, String)>,
     report_relations: Vec<(String, String)>,
     legacy_roles: Vec<[String; 3]>,
+    trusted_functions: Vec<[String; 3]>,
 }
 
 impl DeclarationBuilder {
@@ -145,6 +155,16 @@ impl DeclarationBuilder {
         self
     }
 
+    /// Declares a `SECURITY DEFINER` or `LEAKPROOF` function that somebody read and answers for, by name and argument
+    /// types: `search(text, integer)`, types of other schemas than the server's with theirs.
+    ///
+    /// # Cross-tenant access
+    /// The function runs in its owner's name, whom policies may not hold: what keeps tenants apart in it is its body.
+    pub fn trusted_function(mut self, schema: &str, signature: &str, reason: &str) -> Self {
+        self.trusted_functions.push([schema, signature, reason].map(str::to_owned));
+        self
+    }
+
     /// Names the setting, for a schema whose policies use one already: two lower-case words with a dot between.
     pub fn setting(mut self, name: &str) -> Self {
         self.setting = Some(name.to_owned());
@@ -170,7 +190,16 @@ impl DeclarationBuilder {
     /// [`DeclarationError`] for a name that Postgres can't hold, a table declared twice, a setting of another form, and
     /// parts that do not go together.
     pub fn build(self) -> Result<Declaration, DeclarationError> {
-        let Self { setting, signed, registry, tenant_tables, global_tables, report_relations, legacy_roles } = self;
+        let Self {
+            setting,
+            signed,
+            registry,
+            tenant_tables,
+            global_tables,
+            report_relations,
+            legacy_roles,
+            trusted_functions,
+        } = self;
         let setting = setting.as_deref().map_or_else(|| Ok(Setting::default()), Setting::parse)?;
         let of_all = |table| TenantTable { setting: setting.clone(), signed, ..table };
         let declaration = Declaration {
@@ -180,6 +209,10 @@ impl DeclarationBuilder {
             legacy_roles: legacy_roles
                 .iter()
                 .map(|[role, until, reason]| LegacyRole::parse(role, until, reason))
+                .collect::<Result<_, _>>()?,
+            trusted_functions: trusted_functions
+                .iter()
+                .map(|[schema, signature, reason]| TrustedFunction::parse(schema, signature, reason))
                 .collect::<Result<_, _>>()?,
             setting,
             signed,

@@ -22,6 +22,7 @@ impl Declaration {
     ///     signed = true                            # needs tenant columns of one type
     ///     registry = true                          # the same
     ///     report = [{ table = "notes_by_month" }]
+    ///     trusted-functions = [{ function = "search(text, integer)", reason = "filters by the row key" }]
     ///     legacy-roles = [{ role = "monolith", until = "2027-03-31", reason = "billing still runs there" }]
     /// "#)?;
     /// assert_eq!(declaration.tenant_tables()[0].schema(), "public");
@@ -35,7 +36,16 @@ impl Declaration {
     /// [`build`](crate::DeclarationBuilder::build).
     pub fn from_toml(text: &str) -> Result<Self, DeclarationError> {
         let file: File = ::toml::from_str(text).map_err(|e| DeclarationError::Toml(e.message().to_owned()))?;
-        let Section { setting, signed, registry, tenant_tables, global_tables, report, legacy_roles } = file.database;
+        let Section {
+            setting,
+            signed,
+            registry,
+            tenant_tables,
+            global_tables,
+            report,
+            legacy_roles,
+            trusted_functions,
+        } = file.database;
         let mut builder = Self::builder();
         builder.signed = signed;
         builder.registry = registry;
@@ -54,6 +64,9 @@ impl Declaration {
         }
         for LegacyEntry { role, until, reason } in legacy_roles {
             builder = builder.legacy_role(&role, &until, &reason);
+        }
+        for FunctionEntry { schema, function, reason } in trusted_functions {
+            builder = builder.trusted_function(&schema, &function, &reason);
         }
         builder.build()
     }
@@ -80,6 +93,8 @@ struct Section {
     report: Vec<RelationEntry>,
     #[serde(default)]
     legacy_roles: Vec<LegacyEntry>,
+    #[serde(default)]
+    trusted_functions: Vec<FunctionEntry>,
 }
 
 #[derive(Deserialize)]
@@ -97,6 +112,15 @@ struct TenantEntry {
     partitioned: bool,
     #[serde(default)]
     floor: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FunctionEntry {
+    #[serde(default = "public")]
+    schema: String,
+    function: String,
+    reason: String,
 }
 
 #[derive(Deserialize)]
@@ -156,6 +180,8 @@ mod tests {
                  { table = 'u', column = 'c', type = 'uuid' }]",
                 "one type",
             ),
+            ("[database]\ntrusted-functions = [{ function = 'f', reason = 'r' }]", "argument types"),
+            ("[database]\ntrusted-functions = [{ function = 'f()', reason = '' }]", "reason"),
             ("[database]\nsetting = 'row_key'", "dot"),
             ("[database]\nsetting = \"a.b'; drop\"", "dot"),
         ] {
@@ -174,7 +200,8 @@ mod tests {
             .tenant_table(table("event"))
             .report("public", "note")
             .report("stats", "notes_by_month")
-            .legacy_role("monolith", "2027-03-31", "billing still runs there");
+            .legacy_role("monolith", "2027-03-31", "billing still runs there")
+            .trusted_function("app", "search(text, integer)", "filters by the row key");
         let file = Declaration::from_toml(
             "[database]
              signed = true
@@ -184,6 +211,9 @@ mod tests {
                  { table = 'event', column = 'tenant_id', type = 'bigint' },
              ]
              report = [{ table = 'note' }, { schema = 'stats', table = 'notes_by_month' }]
+             trusted-functions = [
+                 { schema = 'app', function = 'search(text, integer)', reason = 'filters by the row key' },
+             ]
              legacy-roles = [{ role = 'monolith', until = '2027-03-31', reason = 'billing still runs there' }]",
         );
         assert_eq!(code.build(), file);
