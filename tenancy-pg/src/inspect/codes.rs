@@ -118,6 +118,24 @@ codes! {
     ReplaceableHelper = "PG029", "policy", MayCross, "policy function can be replaced";
     /// A policy calls a volatile function.
     VolatileHelper = "PG030", "policy", Hygiene, "volatile policy function";
+    /// A view reads a tenant table as somebody whom policies do not hold.
+    ViewUnheld = "PG031", "object", Crosses, "view past the policies";
+    /// A view reads a tenant table as its owner, whom policies hold.
+    ViewAsOwner = "PG032", "object", Hygiene, "view in its owner's name";
+    /// A materialized view of a tenant table.
+    MaterializedView = "PG033", "object", Crosses, "materialized view of a tenant table";
+    /// A foreign table that is declared global.
+    ForeignTable = "PG034", "object", Hygiene, "foreign table";
+    /// A rewrite rule, which acts as the relation's owner.
+    RewriteRule = "PG035", "object", MayCross, "rewrite rule";
+    /// A `SECURITY DEFINER` function that the service may call and nobody declared to have read.
+    DefinerFunction = "PG036", "object", MayCross, "SECURITY DEFINER function";
+    /// A trigger that runs a `SECURITY DEFINER` function that nobody declared to have read.
+    DefinerTrigger = "PG037", "object", MayCross, "SECURITY DEFINER trigger";
+    /// A `SECURITY DEFINER` function whose names mean what the caller says.
+    SearchPath = "PG038", "object", MayCross, "search path of a SECURITY DEFINER function";
+    /// A function that is marked LEAKPROOF and is not the server's or an extension's.
+    Leakproof = "PG039", "object", MayCross, "LEAKPROOF function";
 }
 
 impl Serialize for Code {

@@ -99,7 +99,7 @@ pub(super) fn findings(helpers: &[Helper]) -> Vec<Finding> {
             let why = "A policy calls this function, and the service can act as its owner or its schema's. It can replace \
                        the function, and with it the policy.";
             let fix = format!(
-                "ALTER SCHEMA {} OWNER TO another_role; ALTER FUNCTION {object} OWNER TO another_role;",
+                "ALTER SCHEMA {} OWNER TO CURRENT_USER; ALTER FUNCTION {object} OWNER TO CURRENT_USER;",
                 quote_ident(&helper.schema)
             );
             add(Finding::fatal(Code::ReplaceableHelper, object.clone(), why, fix));

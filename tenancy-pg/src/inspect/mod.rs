@@ -11,6 +11,7 @@ mod actors;
 mod binding;
 mod catalog;
 mod codes;
+mod definer;
 mod expression;
 mod helpers;
 mod judge;
@@ -23,6 +24,7 @@ mod server;
 mod settings;
 mod tables;
 mod value;
+mod views;
 mod world;
 
 use sqlx::postgres::PgConnection;
@@ -33,6 +35,7 @@ pub use report::{Finding, Inspection, Severity};
 
 pub(crate) use self::binding::{Binding, Helpers, binding};
 use self::catalog::Catalog;
+use self::views::Views;
 use crate::declaration::Declaration;
 use crate::error::PgError;
 use crate::options::PgOptions;
@@ -100,7 +103,10 @@ async fn look(
     findings.extend(policies::findings(&catalog));
     findings.extend(helpers::findings(&catalog.helpers));
     findings.extend(keys::findings(connection, declaration).await?);
-    findings.extend(world::findings(connection, &catalog).await?);
+    let views = Views::load(connection).await?;
+    let reached = world::reached(connection, &catalog).await?;
+    findings.extend(world::findings(&catalog, &views, &reached));
+    findings.extend(definer::findings(connection, &catalog).await?);
     findings.extend(objects::findings(connection, policy.shared_objects).await?);
     findings.sort_by_key(|finding| finding.severity);
     Ok(Inspection {

@@ -46,7 +46,7 @@ impl Role {
     pub(super) fn out_of_reach(&self) -> String {
         match self.path.as_slice() {
             [.., above, own] => format!("REVOKE {} FROM {};", quote_ident(own), quote_ident(above)),
-            _alone => "log in as another role, made with: CREATE ROLE app LOGIN NOSUPERUSER NOBYPASSRLS;".to_owned(),
+            _alone => "-- log in as another role: CREATE ROLE app LOGIN NOSUPERUSER NOBYPASSRLS;".to_owned(),
         }
     }
 
@@ -101,7 +101,10 @@ fn about(role: &Role) -> Vec<Finding> {
                    the schema public.";
         let fix = match role.out_of_reach() {
             revoke if revoke.starts_with("REVOKE") => revoke,
-            _own => "ALTER DATABASE .. OWNER TO another_role;".to_owned(),
+            _own => {
+                "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I OWNER TO CURRENT_USER', current_database()); END $$;"
+                    .to_owned()
+            }
         };
         found.push(fatal(Code::Ownership, why, fix));
     }

@@ -6,7 +6,6 @@ use sqlx::postgres::types::Oid;
 use super::catalog::Catalog;
 use super::codes::Code;
 use super::report::Finding;
-use super::roles::Role;
 use crate::declaration::{Declaration, Relation, TenantTable};
 use crate::error::PgError;
 use crate::ident::{Name, quote_ident};
@@ -88,7 +87,7 @@ pub(super) fn findings(catalog: &Catalog) -> Vec<Finding> {
     let of = |table: &Table| match (&table.found, &table.parent) {
         (None, _) => vec![missing(&table.declared)],
         (Some(_), None) if table.with_policies().is_none() => vec![not_a_table(&table.declared)],
-        (Some(found), None) => of_table(&table.declared, found, &catalog.roles),
+        (Some(found), None) => of_table(catalog, &table.declared, found),
         (Some(found), Some(parent)) => of_child(catalog, table, found, parent),
     };
     catalog.tables.iter().flat_map(of).collect()
@@ -99,8 +98,8 @@ fn of_child(catalog: &Catalog, table: &Table, found: &Found, parent: &str) -> Ve
     if found.beyond.is_empty() && !catalog.accesses(found.oid).any(|access| access.may_anything()) {
         return Vec::new();
     }
-    if table.with_policies().is_some() && catalog.holds_reach(found.oid) {
-        return of_table(&table.declared, found, &catalog.roles);
+    if found.rls && table.with_policies().is_some() && catalog.holds_reach(found.oid) {
+        return of_table(catalog, &table.declared, found);
     }
     let object = table.declared.relation.to_string();
     let why = format!(
@@ -133,25 +132,25 @@ fn not_a_table(declared: &TenantTable) -> Finding {
     )
 }
 
-fn of_table(declared: &TenantTable, found: &Found, roles: &[Role]) -> Vec<Finding> {
+fn of_table(catalog: &Catalog<'_>, declared: &TenantTable, found: &Found) -> Vec<Finding> {
     let table = declared.relation.to_string();
     let fatal = |code, why: &str, fix: String| Finding::fatal(code, table.clone(), why, fix);
     let mut all = Vec::new();
-    if let Some(owner) = roles.iter().find(|role| role.name == found.owner) {
+    if let Some(owner) = catalog.roles.iter().find(|role| role.name == found.owner) {
         let why = format!(
             "The service is, or can become, the owner {}. An owner can switch row level security off at any time.",
             owner.label()
         );
         let fix = match owner.out_of_reach() {
             revoke if revoke.starts_with("REVOKE") => revoke,
-            _own => format!("ALTER TABLE {table} OWNER TO another_role; and GRANT the service what it needs"),
+            _own => format!("ALTER TABLE {table} OWNER TO CURRENT_USER; -- and GRANT the service what it needs"),
         };
         all.push(fatal(Code::Ownership, &why, fix));
     }
     if found.schema_owner_reachable {
         let schema = declared.relation.schema.quoted();
         let why = "The service can act as the owner of the schema. That owner can drop the table and put another in its place.";
-        all.push(fatal(Code::Ownership, why, format!("ALTER SCHEMA {schema} OWNER TO another_role;")));
+        all.push(fatal(Code::Ownership, why, format!("ALTER SCHEMA {schema} OWNER TO CURRENT_USER;")));
     }
     if !found.rls {
         let why = "Policies are not looked at while row level security is off. Every tenant reads every row.";
@@ -175,11 +174,7 @@ fn of_table(declared: &TenantTable, found: &Found, roles: &[Role]) -> Vec<Findin
             "REFERENCES" => "A foreign key checks past policies. It tells whether another tenant's row exists.",
             _maintain => "The right is about the whole table, for all tenants. Policies do not hold it.",
         };
-        all.push(fatal(
-            Code::TableRight,
-            why,
-            format!("REVOKE {right} ON TABLE {table} FROM the service's role and PUBLIC;"),
-        ));
+        all.push(fatal(Code::TableRight, why, format!("REVOKE {right} ON TABLE {table} FROM {};", catalog.grantees())));
     }
     all
 }

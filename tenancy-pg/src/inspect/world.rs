@@ -1,4 +1,4 @@
-//! Everything else that the service can reach.
+//! Everything else that the service can reach: every relation is declared, or is a view that gives what is.
 
 use sqlx::postgres::PgConnection;
 use sqlx::postgres::types::Oid;
@@ -6,76 +6,161 @@ use sqlx::postgres::types::Oid;
 use super::catalog::Catalog;
 use super::codes::Code;
 use super::report::Finding;
+use super::views::Views;
 use crate::declaration::Relation;
 use crate::error::PgError;
 use crate::ident::quote_ident;
 
 /// A relation outside the system schemas on which a role within reach has any right.
 #[derive(sqlx::FromRow)]
-struct Reached {
+pub(super) struct Reached {
+    pub(super) oid: Oid,
     schema: String,
     name: String,
     kind: String,
-    /// A declared tenant table that a view or rule on it reads.
-    reads: Option<String>,
+    has_rules: bool,
 }
 
-pub(super) async fn findings(connection: &mut PgConnection, catalog: &Catalog<'_>) -> Result<Vec<Finding>, PgError> {
-    let tables: Vec<Oid> = catalog.tables.iter().filter_map(|table| Some(table.found.as_ref()?.oid)).collect();
-    let reached: Vec<Reached> = sqlx::query_as(REACHED).bind(tables).bind(&catalog.reach).fetch_all(connection).await?;
-    Ok(reached.iter().filter_map(|relation| judge(relation, catalog)).collect())
-}
+impl Reached {
+    fn object(&self) -> String {
+        format!("{}.{}", quote_ident(&self.schema), quote_ident(&self.name))
+    }
 
-fn judge(reached: &Reached, catalog: &Catalog<'_>) -> Option<Finding> {
-    let declaration = catalog.declaration;
-    let is =
-        |relation: &Relation| relation.schema.as_str() == reached.schema && relation.table.as_str() == reached.name;
-    let object = format!("{}.{}", quote_ident(&reached.schema), quote_ident(&reached.name));
-    let revoke = catalog.revoke_all(&object);
-    let global = declaration.global_tables().iter().any(is);
-    match (global, &reached.reads) {
-        (true, None) => None,
-        (true, Some(table)) => {
-            let why = format!(
-                "It is declared global and reads the tenant table {table}. In whose name it reads is up to \
-                               whoever makes it anew."
-            );
-            Some(Finding::fatal(Code::GlobalReadsTenant, object, why, revoke))
-        }
-        (false, _) => {
-            let kind = match reached.kind.as_str() {
-                "v" => "view",
-                "m" => "materialized view",
-                "f" => "foreign table",
-                _table => "table",
-            };
-            let why = format!(
-                "The service can reach this {kind} and nobody said whose its rows are. If they are \
-                               tenants' rows, nothing holds them."
-            );
-            Some(Finding::fatal(Code::Undeclared, object, why, revoke))
-        }
+    fn is(&self, relation: &Relation) -> bool {
+        relation.schema.as_str() == self.schema && relation.table.as_str() == self.name
     }
 }
 
-/// Views are followed through other views. Rights on a single column count.
+pub(super) async fn reached(connection: &mut PgConnection, catalog: &Catalog<'_>) -> Result<Vec<Reached>, PgError> {
+    Ok(sqlx::query_as(REACHED).bind(&catalog.reach).fetch_all(connection).await?)
+}
+
+pub(super) fn findings(catalog: &Catalog<'_>, views: &Views, reached: &[Reached]) -> Vec<Finding> {
+    let global: Vec<Oid> = reached.iter().filter(|r| is_global(catalog, r)).map(|r| r.oid).collect();
+    let world = World { catalog, views, global };
+    reached.iter().flat_map(|relation| [world.relation(relation), world.rules(relation)]).flatten().collect()
+}
+
+fn is_global(catalog: &Catalog<'_>, reached: &Reached) -> bool {
+    catalog.declaration.global_tables().iter().any(|relation| reached.is(relation))
+}
+
+struct World<'a> {
+    catalog: &'a Catalog<'a>,
+    views: &'a Views,
+    /// The reached relations that are declared global.
+    global: Vec<Oid>,
+}
+
+impl World<'_> {
+    fn relation(&self, reached: &Reached) -> Option<Finding> {
+        if self.catalog.table(reached.oid).is_some() {
+            return None;
+        }
+        let behind = self.views.behind(reached.oid, self.catalog);
+        let reads_tenants = behind.ends.iter().any(|end| self.catalog.table(*end).is_some());
+        if self.global.contains(&reached.oid) {
+            return match (reads_tenants, reached.kind.as_str()) {
+                (true, _) => Some(self.global_reads_tenant(reached)),
+                (false, "f") => Some(self.foreign(reached)),
+                (false, _) => None,
+            };
+        }
+        match reached.kind.as_str() {
+            "v" if behind.unheld => Some(view_unheld(reached, &behind.as_owner)),
+            "m" if reads_tenants => Some(self.materialized(reached)),
+            "v" if behind.ends.iter().all(|end| self.is_declared(*end)) => {
+                (reads_tenants && !behind.as_owner.is_empty()).then(|| view_as_owner(reached, &behind.as_owner))
+            }
+            _other => Some(self.undeclared(reached)),
+        }
+    }
+
+    fn is_declared(&self, relation: Oid) -> bool {
+        self.catalog.table(relation).is_some() || self.global.contains(&relation)
+    }
+
+    fn rules(&self, reached: &Reached) -> Option<Finding> {
+        let behind = self.views.behind_rules(reached.oid, self.catalog);
+        let object = reached.object();
+        let fix = format!("DROP RULE .. ON {object}; -- and use a trigger");
+        if behind.unheld {
+            let why = "A rule on this relation reads or changes a tenant table in the name of the relation's owner, whom \
+                       policies do not hold. A statement of the service sets it off for every tenant's rows.";
+            return Some(Finding::fatal(Code::RewriteRule, object, why, fix));
+        }
+        reached.has_rules.then(|| {
+            let why = "A rule on this relation adds to statements or replaces them, in the name of the relation's owner. \
+                       That owner is held by the policies as they are now.";
+            Finding::warning(Code::RewriteRule, object, why, fix)
+        })
+    }
+
+    fn undeclared(&self, reached: &Reached) -> Finding {
+        let kind = match reached.kind.as_str() {
+            "v" => "view",
+            "m" => "materialized view",
+            "f" => "foreign table",
+            _table => "table",
+        };
+        let why = format!(
+            "The service can reach this {kind} and nobody said whose its rows are. If they are tenants' rows, nothing \
+             holds them."
+        );
+        let object = reached.object();
+        let fix = self.catalog.revoke_all(&object);
+        Finding::fatal(Code::Undeclared, object, why, fix)
+    }
+
+    fn global_reads_tenant(&self, reached: &Reached) -> Finding {
+        let why =
+            "It is declared global and reads a tenant table. In whose name it reads is up to whoever makes it anew.";
+        let object = reached.object();
+        let fix = self.catalog.revoke_all(&object);
+        Finding::fatal(Code::GlobalReadsTenant, object, why, fix)
+    }
+
+    fn materialized(&self, reached: &Reached) -> Finding {
+        let why = "It is a copy of a tenant table's rows, as its owner saw them when it was last refreshed. Policies hold \
+                   no materialized view, so every tenant reads all of it.";
+        let object = reached.object();
+        let fix = self.catalog.revoke_all(&object);
+        Finding::fatal(Code::MaterializedView, object, why, fix)
+    }
+
+    fn foreign(&self, reached: &Reached) -> Finding {
+        let why = "It is declared global and its rows come from another server, as one user there. Policies hold no foreign \
+                   table, whatever that server puts into it.";
+        let object = reached.object();
+        let fix = self.catalog.revoke_all(&object);
+        Finding::warning(Code::ForeignTable, object, why, fix)
+    }
+}
+
+fn view_unheld(reached: &Reached, as_owner: &[String]) -> Finding {
+    let why = "This view reads a tenant table in the name of somebody whom its policies do not hold. Every tenant reads every \
+               row through it.";
+    Finding::fatal(Code::ViewUnheld, reached.object(), why, make_invoker(as_owner))
+}
+
+fn view_as_owner(reached: &Reached, as_owner: &[String]) -> Finding {
+    let why = "This view reads a tenant table in its owner's name. The policies hold that owner, but only as long as row level \
+               security stays forced and the owner stays plain.";
+    Finding::warning(Code::ViewAsOwner, reached.object(), why, make_invoker(as_owner))
+}
+
+fn make_invoker(views: &[String]) -> String {
+    let one = |view: &String| format!("ALTER VIEW {view} SET (security_invoker = true);");
+    views.iter().map(one).collect::<Vec<_>>().join("\n")
+}
+
 const REACHED: &str = "
-with recursive readers(oid, reads) as (
-    select r.ev_class, d.refobjid from pg_rewrite r
-    join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = r.oid and d.refclassid = 'pg_class'::regclass
-    where d.refobjid <> r.ev_class and d.refobjid = any($1)
-    union
-    select r.ev_class, readers.reads from readers
-    join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.refclassid = 'pg_class'::regclass and d.refobjid = readers.oid
-    join pg_rewrite r on r.oid = d.objid
-    where r.ev_class <> readers.oid
-)
-select n.nspname::text as schema, c.relname::text as name, c.relkind::text as kind,
-       (select x.reads::regclass::text from readers x where x.oid = c.oid limit 1) as reads
+select c.oid, n.nspname::text as schema, c.relname::text as name, c.relkind::text as kind,
+       exists (select from pg_rewrite r where r.ev_class = c.oid and r.rulename <> '_RETURN') as has_rules
 from pg_class c join pg_namespace n on n.oid = c.relnamespace
-where c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.oid = any($1)
+where c.relkind in ('r', 'p', 'v', 'm', 'f')
   and n.nspname not in ('pg_catalog', 'information_schema') and n.nspname !~ '^pg_(toast|temp)'
-  and exists (select from unnest($2::oid[]) as u
+  and exists (select from unnest($1::oid[]) as u
               where has_table_privilege(u, c.oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER')
                  or has_any_column_privilege(u, c.oid, 'SELECT, INSERT, UPDATE, REFERENCES'))
-order by 1, 2";
+order by 2, 3";

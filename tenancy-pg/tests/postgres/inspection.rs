@@ -168,8 +168,8 @@ async fn everything_within_reach_is_declared_or_found() {
             ("through PUBLIC", "grant insert on extra to public", Code::Undeclared, "revoke insert on extra from public"),
             ("through a role that app can become", "create role {role}; alter role app noinherit; grant {role} to app; grant select on extra to {role}", Code::Undeclared, "revoke select on extra from {role}; drop role {role}; alter role app inherit"),
             ("in another schema", "create schema aside; create table aside.extra (x int); grant select on aside.extra to app", Code::Undeclared, "drop schema aside cascade"),
-            ("P8: a view of the owner", "create view note_view as select * from note; grant select on note_view to app", Code::Undeclared, "drop view note_view"),
-            ("a materialized view", "create materialized view note_copy as select * from note; grant select on note_copy to app", Code::Undeclared, "drop materialized view note_copy"),
+            ("P8: a view of the owner", "create view note_view as select * from note; grant select on note_view to app", Code::ViewUnheld, "drop view note_view"),
+            ("a materialized view", "create materialized view note_copy as select * from note; grant select on note_copy to app", Code::MaterializedView, "drop materialized view note_copy"),
             ("a partitioned table", "create table parts (x int) partition by list (x); grant delete on parts to app", Code::Undeclared, "drop table parts"),
             ("P7: a child that app may read", "create table note_child () inherits (note); grant select on note_child to app", Code::ChildReachable, "revoke select on note_child from app"),
             ("a child of a child", "create table note_grandchild () inherits (note_child); grant update on note_grandchild to app", Code::ChildReachable, "drop table note_grandchild; drop table note_child"),
@@ -290,8 +290,8 @@ async fn a_later_inspection_stops_handles_that_were_given_out() {
     assert_eq!(bodies(&globex).await, GLOBEX);
     world.server.run("create view late as select * from note; grant select on late to app").await;
     let refused = database.reinspect().await.unwrap_err();
-    assert!(matches!(&refused, PgError::Inspection(report) if report.has(Code::Undeclared)));
-    assert!(refused.to_string().contains("PG018"), "{refused}");
+    assert!(matches!(&refused, PgError::Inspection(report) if report.has(Code::ViewUnheld)));
+    assert!(refused.to_string().contains("PG031"), "{refused}");
     assert!(matches!(globex.begin().await, Err(PgError::Inspection(_))));
     let by_statement = sqlx::query("select 1").execute(&globex).await.unwrap_err();
     assert!(matches!(PgError::from(by_statement), PgError::Inspection(_)));

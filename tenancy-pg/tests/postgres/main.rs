@@ -14,6 +14,7 @@ mod injection;
 mod inspection;
 mod inspection_of_helpers;
 mod inspection_of_keys;
+mod inspection_of_objects;
 mod migration_diff;
 mod migrations;
 mod policies;
