@@ -57,7 +57,8 @@
 //!   into one, every other tenant's statement can read. The inspection warns until a superuser has run
 //!   [`hardening_sql`]; [`InspectPolicy::shared_objects`] makes it fatal.
 //! - What is committed through [`danger::connection`] is committed. It is a breach and on record as one.
-//! - `SECURITY DEFINER` functions that the role may execute are not looked at yet.
+//! - `SECURITY DEFINER` functions that the role may execute are found until somebody has read them and declared it
+//!   ([`DeclarationBuilder::trusted_function`]); what is in them is that person's word.
 //!
 //! # Features
 //!
@@ -106,7 +107,7 @@ pub use declaration::{
 };
 pub use error::PgError;
 pub use guard::Forbidden;
-pub use inspect::{Code, Effect, Finding, InspectPolicy, Inspection, Severity};
+pub use inspect::{Code, Effect, Finding, InspectPolicy, Inspection, Severity, inspect};
 pub use migrate::migrate;
 pub use options::PgOptions;
 pub use policy::{Locks, Migration, MigrationFile, Roles, Run, Step, grant_sql, hardening_sql, policy_sql};

@@ -46,6 +46,12 @@ impl<'d> Catalog<'d> {
         Ok(Self { declaration, roles, reach, tables, helpers, policies, accesses })
     }
 
+    /// The tables that are there and their tenant columns, for a query about all of them.
+    pub(super) fn oids_and_columns(&self) -> (Vec<Oid>, Vec<String>) {
+        let there = |table: &Table| Some((table.found.as_ref()?.oid, table.declared.column().to_owned()));
+        self.tables.iter().filter_map(there).unzip()
+    }
+
     /// The policies of a table, ready to be applied to an actor.
     pub(super) fn judge(&self, table: &Table) -> Judge<'_> {
         let policies = table.found.as_ref().and_then(|found| self.policies.get(&found.oid));

@@ -36,7 +36,7 @@ macro_rules! codes {
                 match self { $(Self::$name => $code,)* }
             }
 
-            /// What it is about: `role`, `schema`, `policy`, `object`, `server` or `shared_objects`.
+            /// What it is about: `role`, `schema`, `policy`, `object`, `server`, `shared_objects` or `probe`.
             #[must_use]
             pub const fn class(self) -> &'static str {
                 match self { $(Self::$name => $class,)* }
@@ -136,6 +136,30 @@ codes! {
     SearchPath = "PG038", "object", MayCross, "search path of a SECURITY DEFINER function";
     /// A function that is marked LEAKPROOF and is not the server's or an extension's.
     Leakproof = "PG039", "object", MayCross, "LEAKPROOF function";
+    /// The service may call a function whose language or connection remembers, from one tenant's call to the next's.
+    StatefulFunction = "PG040", "object", MayCross, "function that remembers";
+    /// A foreign key carries what the service does to a table that is no tenant's on to all tenants' rows.
+    KeyCarriesOn = "PG041", "schema", MayCross, "foreign key carries changes on to tenants";
+    /// An index finds the nearest among all tenants' rows.
+    VectorIndex = "PG042", "schema", Tells, "vector index across tenants";
+    /// Tables to come are within reach as soon as they are made.
+    DefaultRight = "PG043", "schema", Hygiene, "default privileges on tables";
+    /// A sequence that the service may read or set.
+    ReadableSequence = "PG044", "schema", Tells, "readable sequence";
+    /// A column of references to large objects.
+    LargeObjectColumn = "PG045", "schema", MayCross, "references to large objects";
+    /// A tenant table is in a publication.
+    Published = "PG046", "schema", Hygiene, "tenant table is published";
+    /// Plans over many partitions.
+    ManyPartitions = "PG047", "schema", Hygiene, "many partitions";
+    /// What hardening closes is open to the service.
+    NotHardened = "PG048", "shared_objects", MayCross, "not hardened";
+    /// A role or database starts sessions with a dangerous setting.
+    RoleSetting = "PG049", "role", MayCross, "dangerous setting of a role";
+    /// The service's role was shown rows that are nobody's.
+    ProbeSawRows = "PG050", "probe", Crosses, "rows without a tenant";
+    /// A table in which looking proves nothing.
+    NotProven = "PG051", "probe", Hygiene, "not proven";
 }
 
 impl Serialize for Code {

@@ -22,6 +22,8 @@ struct Function {
     arguments: String,
     definer: bool,
     leakproof: bool,
+    /// Written in a language whose functions share variables, or one that opens connections and keeps them.
+    remembers: bool,
     search_path: Option<String>,
     source: String,
     /// Its body was parsed when it was made, so that no search path changes what its words mean.
@@ -33,18 +35,23 @@ struct Function {
 }
 
 pub(super) async fn findings(connection: &mut PgConnection, catalog: &Catalog<'_>) -> Result<Vec<Finding>, PgError> {
-    let functions: Vec<Function> = sqlx::query_as(FUNCTIONS).bind(&catalog.reach).fetch_all(&mut *connection).await?;
+    let functions: Vec<Function> = sqlx::query_as(FUNCTIONS)
+        .bind(&catalog.reach)
+        .bind(WITH_STATE.map(str::to_owned).to_vec())
+        .fetch_all(&mut *connection)
+        .await?;
     let may_shadow: bool = sqlx::query_scalar(MAY_SHADOW).bind(&catalog.reach).fetch_one(connection).await?;
     Ok(functions
         .iter()
         .filter(|function| !function.is_ours())
-        .flat_map(|function| function.findings(catalog.declaration, may_shadow))
+        .flat_map(|function| function.findings(catalog, may_shadow))
         .collect())
 }
 
 impl Function {
-    fn findings(&self, declaration: &Declaration, may_shadow: bool) -> Vec<Finding> {
-        let trusted = self.is_trusted(declaration);
+    fn findings(&self, catalog: &Catalog<'_>, may_shadow: bool) -> Vec<Finding> {
+        let trusted = self.is_trusted(catalog.declaration);
+        let grantees = catalog.grantees();
         let object = self.object();
         let mut found = Vec::new();
         if self.definer && self.callable && !trusted {
@@ -67,6 +74,12 @@ impl Function {
                        temporary table or type of the same name comes first, with the owner's rights.";
             let fix = format!("ALTER ROUTINE {object} SET search_path = {};", self.pinned());
             found.push(Finding::fatal(Code::SearchPath, object.clone(), why, fix));
+        }
+        if self.remembers && self.callable && !trusted {
+            let why = "What this function keeps in shared variables or in a connection of its own outlives the transaction, and no \
+                       proof of a clean connection sees it. The next tenant's call on the same connection finds it.";
+            let fix = format!("REVOKE EXECUTE ON ROUTINE {object} FROM {grantees};");
+            found.push(Finding::fatal(Code::StatefulFunction, object.clone(), why, fix));
         }
         if self.leakproof && self.callable && !trusted {
             let why = "The server runs a LEAKPROOF function on rows before the policies have held them. If it tells its \
@@ -124,6 +137,10 @@ fn without_spaces(text: &str) -> String {
     text.split(", ").collect::<Vec<_>>().join(",")
 }
 
+/// Languages whose functions share variables for as long as the connection lives.
+const WITH_STATE: [&str; 10] =
+    ["plperl", "plperlu", "plpythonu", "plpython2u", "plpython3u", "plv8", "pltcl", "pltclu", "plr", "pllua"];
+
 const MAY_SHADOW: &str =
     "select exists (select from unnest($1::oid[]) u where has_database_privilege(u, current_database(), 'TEMPORARY'))";
 
@@ -142,15 +159,18 @@ with reached as (
     where not t.tgisinternal and t.tgenabled <> 'D' group by t.tgfoid
 )
 select n.nspname::text as schema, p.proname::text as name, oidvectortypes(p.proargtypes) as arguments,
-       p.prosecdef and not p.proowner = any($1) as definer, p.proleakproof as leakproof, p.prosrc as source, p.prosqlbody is not null as is_parsed,
+       p.prosecdef and not p.proowner = any($1) as definer, p.proleakproof as leakproof,
+       l.lanname = any($2) or p.proname like 'dblink_connect%' as remembers, p.prosrc as source, p.prosqlbody is not null as is_parsed,
        (select substr(c, 13) from unnest(p.proconfig) c where c like 'search_path=%') as search_path,
        coalesce(t.tables, '{}') as triggers,
        p.prorettype not in ('trigger'::regtype, 'event_trigger'::regtype)
          and exists (select from unnest($1::oid[]) u where has_function_privilege(u, p.oid, 'EXECUTE')
                                                        and has_schema_privilege(u, n.oid, 'USAGE')) as callable
-from pg_proc p join pg_namespace n on n.oid = p.pronamespace left join triggered t on t.tgfoid = p.oid
-where p.oid >= 16384 and ((p.prosecdef and not p.proowner = any($1)) or p.proleakproof)
-  and not exists (select from pg_depend d where p.proleakproof and not p.prosecdef and d.classid = 'pg_proc'::regclass
+from pg_proc p join pg_namespace n on n.oid = p.pronamespace join pg_language l on l.oid = p.prolang
+left join triggered t on t.tgfoid = p.oid
+where p.oid >= 16384 and ((p.prosecdef and not p.proowner = any($1)) or p.proleakproof or l.lanname = any($2)
+                          or p.proname like 'dblink_connect%')
+  and not exists (select from pg_depend d where p.proleakproof and not p.prosecdef and not l.lanname = any($2) and d.classid = 'pg_proc'::regclass
                     and d.objid = p.oid and d.deptype = 'e')
   and (t.tgfoid is not null
        or exists (select from unnest($1::oid[]) u where has_function_privilege(u, p.oid, 'EXECUTE')

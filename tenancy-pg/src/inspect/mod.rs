@@ -13,13 +13,18 @@ mod catalog;
 mod codes;
 mod definer;
 mod expression;
+mod foreign_keys;
 mod helpers;
+mod indexes;
 mod judge;
-mod keys;
+mod later;
 mod objects;
+mod open_to_all;
 mod policies;
+mod probes;
 mod report;
 mod roles;
+mod sarif;
 mod server;
 mod settings;
 mod tables;
@@ -75,8 +80,15 @@ impl Default for InspectPolicy {
     }
 }
 
-/// Looks at everything in one read-only snapshot, on a connection of its own made the way the pool makes them.
-pub(crate) async fn inspect(
+/// Looks at everything in one read-only snapshot, on a connection of its own made the way the pool makes them. For a
+/// command line or a check in a pipeline: it needs no realm and gives no handle.
+///
+/// The number of statements does not depend on the number of tables. Nothing is changed: what is tried is rolled back.
+/// Dropping the future closes the connection.
+///
+/// # Errors
+/// [`PgError`] when it can't look. What it finds is no error, however bad.
+pub async fn inspect(
     options: &PgOptions,
     declaration: &Declaration,
     policy: InspectPolicy,
@@ -102,12 +114,16 @@ async fn look(
     findings.extend(tables::findings(&catalog));
     findings.extend(policies::findings(&catalog));
     findings.extend(helpers::findings(&catalog.helpers));
-    findings.extend(keys::findings(connection, declaration).await?);
+    findings.extend(foreign_keys::findings(connection, &catalog).await?);
+    findings.extend(indexes::findings(connection, &catalog).await?);
     let views = Views::load(connection).await?;
     let reached = world::reached(connection, &catalog).await?;
     findings.extend(world::findings(&catalog, &views, &reached));
     findings.extend(definer::findings(connection, &catalog).await?);
-    findings.extend(objects::findings(connection, policy.shared_objects).await?);
+    findings.extend(objects::findings(connection, &catalog, policy.shared_objects).await?);
+    findings.extend(open_to_all::findings(connection, &catalog).await?);
+    findings.extend(later::findings(connection, &catalog).await?);
+    findings.extend(probes::findings(connection, &catalog).await?);
     findings.sort_by_key(|finding| finding.severity);
     Ok(Inspection {
         server_version: session.version,

@@ -69,7 +69,7 @@ pub(super) fn findings(session: &Session, roles: &[Role]) -> Vec<Finding> {
             Code::RoleFacade,
             format!("{} acting as {}", quote_ident(&session.session_user), quote_ident(&session.current_user)),
             "The session logged in as one role and acts as another. RESET ROLE, in any statement, brings the first back.",
-            format!("log in as {} itself, and: ALTER ROLE {} RESET role;", quote_ident(&session.current_user), quote_ident(&session.session_user)),
+            format!("-- log in as {} itself\nALTER ROLE {} RESET role;", quote_ident(&session.current_user), quote_ident(&session.session_user)),
         ));
     }
     found.extend(roles.iter().flat_map(about));

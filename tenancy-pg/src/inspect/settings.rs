@@ -13,12 +13,13 @@ pub(super) async fn findings(
     connection: &mut PgConnection,
     declaration: &Declaration,
 ) -> Result<Vec<Finding>, PgError> {
-    let rows: Vec<(Option<String>, Option<String>)> =
+    let rows: Vec<(Option<String>, Option<String>, String)> =
         sqlx::query_as(DEFAULTS).bind(declaration.setting()).fetch_all(connection).await?;
-    let setting = declaration.setting_name().quoted();
     Ok(rows
         .into_iter()
-        .map(|(role, database)| {
+        .map(|(role, database, setting)| {
+            // Some servers reset it only by the very letters that it was set with.
+            let setting = quote_ident(&setting);
             let (role, database) = (role.map(|r| quote_ident(&r)), database.map(|d| quote_ident(&d)));
             let (object, fix) = match (&role, &database) {
                 (Some(r), Some(d)) => {
@@ -36,11 +37,11 @@ pub(super) async fn findings(
 }
 
 const DEFAULTS: &str = "
-select r.rolname::text, d.datname::text
+select r.rolname::text, d.datname::text, split_part(c, '=', 1)
 from pg_db_role_setting s
 cross join lateral unnest(s.setconfig) as c
 left join pg_roles r on r.oid = s.setrole
 left join pg_database d on d.oid = s.setdatabase
 where lower(split_part(c, '=', 1)) = $1 and split_part(c, '=', 2) <> ''
   and (s.setdatabase = 0 or d.datname = current_database())
-order by 1, 2";
+order by 1, 2, 3";

@@ -38,6 +38,10 @@ pub(super) struct Found {
     column_type: Option<String>,
     column_not_null: Option<bool>,
     collation_deterministic: Option<bool>,
+    /// Whether the acting role may read it.
+    pub(super) is_readable: bool,
+    /// Whether it or a partition of it takes up room: an empty table proves nothing.
+    pub(super) has_pages: bool,
     /// `TRUNCATE`, `REFERENCES`, `TRIGGER`, `MAINTAIN`, as far as they are granted.
     beyond: Vec<String>,
 }
@@ -117,7 +121,7 @@ fn missing(declared: &TenantTable) -> Finding {
         Code::TableMissing,
         declared.relation.to_string(),
         why,
-        "run the migrations, or remove it from the declaration",
+        "-- run the migrations, or remove it from the declaration",
     )
 }
 
@@ -128,7 +132,7 @@ fn not_a_table(declared: &TenantTable) -> Finding {
         Code::NotATable,
         declared.relation.to_string(),
         why,
-        "declare the table behind it, and revoke this one",
+        "-- declare the table behind it, and revoke this one",
     )
 }
 
@@ -164,7 +168,7 @@ fn of_table(catalog: &Catalog<'_>, declared: &TenantTable, found: &Found) -> Vec
     if found.rls && !found.active {
         let why = "Postgres itself says that policies do not hold this role on this table. The reason is among the \
                    findings about roles.";
-        all.push(fatal(Code::NotActive, why, "mend the findings about roles first".to_owned()));
+        all.push(fatal(Code::NotActive, why, "-- mend the findings about roles first".to_owned()));
     }
     all.extend(of_column(declared, found));
     for right in &found.beyond {
@@ -202,7 +206,7 @@ fn of_column(declared: &TenantTable, found: &Found) -> Option<Finding> {
                 "The column is {present} and declared as {wanted}. A comparison would convert it and lose its index."
             ),
             format!(
-                "declare it as it is, or: ALTER TABLE {table} ALTER COLUMN {column} TYPE {wanted} USING {column}::{wanted};"
+                "-- or declare it as it is\nALTER TABLE {table} ALTER COLUMN {column} TYPE {wanted} USING {column}::{wanted};"
             ),
         ),
         (Some(_), Some(true)) => None,
@@ -234,6 +238,8 @@ select t.place, c.oid, n.nspname::text as schema, c.relname::text as name, t.is_
        c.relrowsecurity as rls, c.relforcerowsecurity as forced, row_security_active(c.oid) as active,
        format_type(a.atttypid, a.atttypmod) as column_type, a.attnotnull as column_not_null,
        co.collisdeterministic as collation_deterministic,
+       has_any_column_privilege(c.oid, 'SELECT') as is_readable,
+       bool_or(c.relkind in ('r', 'm') and pg_relation_size(c.oid) > 0) over (partition by t.place) as has_pages,
        array(select r from unnest(array['TRUNCATE', 'TRIGGER', 'REFERENCES']
                                   || case when current_setting('server_version_num')::int4 >= 170000
                                           then array['MAINTAIN'] else array[]::text[] end) as r

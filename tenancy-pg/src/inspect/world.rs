@@ -18,7 +18,8 @@ pub(super) struct Reached {
     schema: String,
     name: String,
     kind: String,
-    has_rules: bool,
+    /// The rules on it, beside the one that makes a view.
+    rules: Vec<String>,
 }
 
 impl Reached {
@@ -83,13 +84,14 @@ impl World<'_> {
     fn rules(&self, reached: &Reached) -> Option<Finding> {
         let behind = self.views.behind_rules(reached.oid, self.catalog);
         let object = reached.object();
-        let fix = format!("DROP RULE .. ON {object}; -- and use a trigger");
+        let drop = |rule: &String| format!("DROP RULE {} ON {object};", quote_ident(rule));
+        let fix = reached.rules.iter().map(drop).collect::<Vec<_>>().join("\n");
         if behind.unheld {
             let why = "A rule on this relation reads or changes a tenant table in the name of the relation's owner, whom \
                        policies do not hold. A statement of the service sets it off for every tenant's rows.";
             return Some(Finding::fatal(Code::RewriteRule, object, why, fix));
         }
-        reached.has_rules.then(|| {
+        (!reached.rules.is_empty()).then(|| {
             let why = "A rule on this relation adds to statements or replaces them, in the name of the relation's owner. \
                        That owner is held by the policies as they are now.";
             Finding::warning(Code::RewriteRule, object, why, fix)
@@ -156,7 +158,7 @@ fn make_invoker(views: &[String]) -> String {
 
 const REACHED: &str = "
 select c.oid, n.nspname::text as schema, c.relname::text as name, c.relkind::text as kind,
-       exists (select from pg_rewrite r where r.ev_class = c.oid and r.rulename <> '_RETURN') as has_rules
+       array(select r.rulename::text from pg_rewrite r where r.ev_class = c.oid and r.rulename <> '_RETURN' order by 1) as rules
 from pg_class c join pg_namespace n on n.oid = c.relnamespace
 where c.relkind in ('r', 'p', 'v', 'm', 'f')
   and n.nspname not in ('pg_catalog', 'information_schema') and n.nspname !~ '^pg_(toast|temp)'
