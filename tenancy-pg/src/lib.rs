@@ -83,6 +83,8 @@ mod options;
 mod policy;
 mod pool;
 mod pooler;
+pub use propose::{Proposal, Proposed, Undecided, propose};
+mod propose;
 mod redact;
 mod scope;
 mod seeds;

@@ -1,0 +1,81 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use tenancy_pg::{Declaration, PgOptions, Pooler};
+
+use crate::failure::Failure;
+use crate::{init, inspect, signing_key};
+
+#[derive(Parser)]
+#[command(name = "tenancy", version, about = "Does this database keep tenants apart?", disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Propose a tenancy.toml from a live database. Reads the catalog only.
+    Init(init::Options),
+    /// Inspect a database as the role that the service uses. Changes nothing.
+    Inspect(inspect::Options),
+    /// Make, install and retire the keys of signed mode.
+    #[command(subcommand)]
+    SigningKey(signing_key::Options),
+}
+
+/// Which database.
+#[derive(Args)]
+pub(crate) struct Target {
+    /// postgres://role@host/database. Other processes of this machine can read a command line: a password belongs into
+    /// the variable, or into ~/.pgpass.
+    #[arg(long, value_name = "URL", env = "DATABASE_URL", hide_env_values = true)]
+    database_url: String,
+    /// What stands between this command and the server.
+    #[arg(long, value_enum, default_value_t = Between::None)]
+    pooler: Between,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Between {
+    None,
+    Session,
+    Transaction,
+}
+
+impl From<Between> for Pooler {
+    fn from(between: Between) -> Self {
+        match between {
+            Between::None => Self::None,
+            Between::Session => Self::Session,
+            Between::Transaction => Self::Transaction,
+        }
+    }
+}
+
+impl Target {
+    /// Where to connect. The library's types say which driver that is.
+    pub(crate) fn options(&self) -> Result<PgOptions, Failure> {
+        let connect = self.database_url.parse().map_err(|_quotes_the_url| Failure::Url)?;
+        Ok(PgOptions::new(connect).pooler(self.pooler.into()))
+    }
+}
+
+/// Which tables.
+#[derive(Args)]
+pub(crate) struct Declared {
+    /// The declaration: the [database] section of this file.
+    #[arg(long, value_name = "FILE", default_value = "tenancy.toml")]
+    config: PathBuf,
+}
+
+impl Declared {
+    pub(crate) fn read(&self) -> Result<Declaration, Failure> {
+        let path = || self.config.display().to_string();
+        let text =
+            std::fs::read_to_string(&self.config).map_err(|e| Failure::Config { path: path(), why: e.to_string() })?;
+        Declaration::from_toml(&text).map_err(|e| Failure::Config { path: path(), why: e.to_string() })
+    }
+}

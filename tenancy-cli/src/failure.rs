@@ -1,0 +1,37 @@
+//! Why a command could not do its work. Its text is for whoever typed it, and quotes no secret.
+
+use std::io;
+
+use tenancy_pg::PgError;
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// Not quoted: it may hold a password.
+    #[error("the database URL can't be read; it has the form postgres://role@host/database")]
+    Url,
+    #[error("{path}: {why} (`tenancy init` proposes one)")]
+    Config { path: String, why: String },
+    #[error("{error}{}", hint(.error))]
+    Database {
+        #[from]
+        error: PgError,
+    },
+    #[error("{path} can't be written: {source}")]
+    Write { path: String, source: io::Error },
+    /// Nothing of the key is quoted.
+    #[error("{path}: {why}")]
+    Key { path: String, why: String },
+    #[error("no threads to work with: {0}")]
+    Runtime(io::Error),
+}
+
+/// The driver's own text may hold a URL or a password, so it is withheld; what usually is the matter is not.
+fn hint(error: &PgError) -> &'static str {
+    match error {
+        PgError::Driver(_) => ": is the server up, and do host, role and password in DATABASE_URL hold?",
+        PgError::Database(e) if e.sqlstate() == Some("28P01") => ": the password is wrong",
+        PgError::Database(e) if e.sqlstate() == Some("28000") => ": the server does not let this role in",
+        PgError::Database(e) if e.sqlstate() == Some("3D000") => ": there is no database of that name",
+        _other => "",
+    }
+}

@@ -1,0 +1,82 @@
+//! `tenancy inspect`.
+
+use clap::{Args, ValueEnum};
+use tenancy_pg::{InspectPolicy, Inspection, Severity};
+
+use crate::args::{Declared, Target};
+use crate::failure::Failure;
+use crate::verdict::Verdict;
+
+#[derive(Args)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    target: Target,
+    #[command(flatten)]
+    declared: Declared,
+    #[command(flatten)]
+    output: Output,
+    /// Exit with 3 when there are warnings.
+    #[arg(long)]
+    deny_warnings: bool,
+    /// What a server below the minimum minor release means.
+    #[arg(long, value_enum, default_value_t = Level::Warning)]
+    server_floor: Level,
+    /// What it means that the service may use large objects, which have no policies.
+    #[arg(long, value_enum, default_value_t = Level::Warning)]
+    shared_objects: Level,
+}
+
+/// For people, unless one of these is given.
+#[derive(Args)]
+#[group(multiple = false)]
+struct Output {
+    /// The whole report as JSON.
+    #[arg(long)]
+    json: bool,
+    /// Only the statements that mend what was found, to read and then run as an owner or superuser.
+    #[arg(long)]
+    fix_sql: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Level {
+    Warning,
+    Fatal,
+}
+
+impl From<Level> for Severity {
+    fn from(level: Level) -> Self {
+        match level {
+            Level::Warning => Self::Warning,
+            Level::Fatal => Self::Fatal,
+        }
+    }
+}
+
+pub(crate) async fn run(options: Options) -> Result<Verdict, Failure> {
+    let declaration = options.declared.read()?;
+    let policy =
+        InspectPolicy::new().server_floor(options.server_floor.into()).shared_objects(options.shared_objects.into());
+    let inspection = tenancy_pg::inspect(&options.target.options()?, &declaration, policy).await?;
+    options.output.print(&inspection);
+    Ok(Verdict::of(&inspection.findings, options.deny_warnings))
+}
+
+impl Output {
+    fn print(&self, inspection: &Inspection) {
+        if self.json {
+            println!("{:#}", serde_json::json!(inspection));
+        } else if self.fix_sql {
+            inspection.findings.iter().for_each(|finding| println!("{}", commented(finding)));
+        } else {
+            print!("{inspection}");
+        }
+    }
+}
+
+/// What a finding is, as comments, and what mends it. Where that is not SQL but something to type, it is a comment too.
+fn commented(finding: &tenancy_pg::Finding) -> String {
+    let heading = format!("{} {}: {}", finding.code.as_str(), finding.object, finding.why);
+    let heading: String = heading.lines().map(|line| format!("-- {line}\n")).collect();
+    format!("{heading}{}\n", finding.fix)
+}

@@ -1,0 +1,57 @@
+//! The command `tenancy`: what a service's engineers and their CI do with a database before the service meets it.
+//!
+//! ```console
+//! $ tenancy init > tenancy.toml          # proposes a declaration from a live database
+//! $ tenancy inspect                      # does this database keep tenants apart, for this role?
+//! ```
+//!
+//! Exit codes: 0, nothing that counts was found; 1, something fatal was; 2, it could not look, or the command line is
+//! wrong; 3, warnings were found and `--deny-warnings` was given.
+
+mod args;
+mod failure;
+mod init;
+mod inspect;
+mod signing_key;
+mod verdict;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Cli, Command};
+use crate::failure::Failure;
+use crate::verdict::Verdict;
+
+fn main() -> ExitCode {
+    match run(Cli::parse()) {
+        Ok(verdict) => verdict.into(),
+        Err(failure) => {
+            eprintln!("tenancy: {failure}");
+            Verdict::COULD_NOT_LOOK.into()
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<Verdict, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::Runtime)?;
+    runtime.block_on(async {
+        match cli.command {
+            Command::Init(options) => init::run(options).await,
+            Command::Inspect(options) => inspect::run(options).await,
+            Command::SigningKey(options) => signing_key::run(options),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+}

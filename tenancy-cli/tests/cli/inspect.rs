@@ -1,0 +1,63 @@
+//! `tenancy inspect`.
+
+use serde_json::Value;
+use tenancy_pg::{Declaration, grant_sql, policy_sql};
+use tenancy_testkit::APP;
+
+use crate::common::World;
+
+const TOML: &str = "[database]\ntenant-tables = [{ table = 'note', column = 'tenant_id', type = 'uuid' }]";
+
+/// A database that passes, and its declaration beside the program.
+async fn sound() -> World {
+    let declaration = Declaration::from_toml(TOML).unwrap();
+    let world = World::new("create table note (tenant_id uuid not null, id int, primary key (tenant_id, id))").await;
+    world.database.run_as_owner(&policy_sql(&declaration)).await;
+    world.database.run_as_owner(&grant_sql(&declaration, APP)).await;
+    world.write("tenancy.toml", TOML);
+    world
+}
+
+#[tokio::test]
+async fn the_exit_code_is_the_worst_finding() {
+    let world = sound().await;
+    let ran = world.run(&["inspect"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    assert!(!ran.out.contains("fatal["), "{}", ran.out);
+    // A unique index without the tenant column is a warning.
+    world.database.run_as_owner("create unique index on note (id)").await;
+    assert_eq!(world.run(&["inspect"]).code, 0);
+    assert_eq!(world.run(&["inspect", "--deny-warnings"]).code, 3);
+    world.database.run_as_owner("alter table note no force row level security").await;
+    for arguments in [&["inspect"][..], &["inspect", "--deny-warnings"], &["inspect", "--json"]] {
+        assert_eq!(world.run(arguments).code, 1, "{arguments:?}");
+    }
+}
+
+#[tokio::test]
+async fn programs_get_one_document() {
+    let world = sound().await;
+    world.database.run_as_owner("alter table note no force row level security").await;
+    let json: Value = serde_json::from_str(&world.run(&["inspect", "--json"]).out).unwrap();
+    let codes: Vec<&str> = json["findings"].as_array().unwrap().iter().map(|f| f["code"].as_str().unwrap()).collect();
+    assert!(codes.contains(&"PG010"), "{codes:?}");
+}
+
+#[tokio::test]
+async fn what_keeps_it_from_looking_is_2_and_quotes_no_secret() {
+    let world = sound().await;
+    let url = |password: &str| format!("postgres://app:{password}@127.0.0.1:1/none");
+    for (url, arguments, said) in [
+        (url("hunter2"), &["inspect"][..], "DATABASE_URL"),
+        ("postgres://app:hunter2@[".to_owned(), &["inspect"], "postgres://role@host/database"),
+        (url("hunter2"), &["inspect", "--config", "nowhere.toml"], "nowhere.toml"),
+        (url("hunter2"), &["inspect", "--json", "--fix-sql"], "--fix-sql"),
+        (url("hunter2"), &["inspect", "--server-floor", "loud"], "fatal"),
+    ] {
+        let ran = world.run_with_url(&url, arguments);
+        assert_eq!(ran.code, 2, "{arguments:?}");
+        assert!(ran.err.contains(said), "{arguments:?}: {}", ran.err);
+        assert!(!ran.err.contains("hunter2") && ran.out.is_empty(), "{arguments:?}: {}", ran.err);
+    }
+    assert!(!world.run_with_url(&url("hunter2"), &["inspect", "--help"]).out.contains("hunter2"));
+}

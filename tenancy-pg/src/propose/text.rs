@@ -1,0 +1,77 @@
+//! A proposal as a `tenancy.toml`.
+
+use std::fmt;
+
+use super::{Proposal, Proposed, Undecided};
+use crate::declaration::DEFAULT_SETTING;
+
+impl fmt::Display for Proposal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "[database]")?;
+        match &self.setting {
+            Some(setting) if setting == DEFAULT_SETTING => {}
+            Some(setting) => writeln!(f, "setting = {}            # read by the present policies", quoted(setting))?,
+            None if self.signed => {}
+            None => writeln!(f, "# setting = {}   # unless your policies read another", quoted(DEFAULT_SETTING))?,
+        }
+        if self.signed {
+            writeln!(f, "signed = true")?;
+        }
+        if self.tenant.is_empty() {
+            writeln!(f, "# No table has a column that looks like a tenant's. Name yours: tenancy init --column NAME")?;
+        }
+        writeln!(f, "tenant-tables = [")?;
+        self.tenant.iter().try_for_each(|table| writeln!(f, "    {table}"))?;
+        writeln!(f, "]")?;
+        if !self.undecided.is_empty() {
+            writeln!(
+                f,
+                "\n# Whose are the rows of these? Take the # off what is the same for everybody. What stays out is a"
+            )?;
+            writeln!(
+                f,
+                "# finding as long as the service's role can reach it: give it the column, or revoke the right."
+            )?;
+        }
+        writeln!(f, "global-tables = [")?;
+        self.undecided.iter().try_for_each(|relation| writeln!(f, "    {relation}"))?;
+        writeln!(f, "]")
+    }
+}
+
+impl fmt::Display for Proposed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { schema, table, column, key, nullable, partitioned } = self;
+        write!(f, "{{ {}table = {}, column = {}", in_schema(schema), quoted(table), quoted(column))?;
+        write!(f, ", type = {}", quoted(key.sql()))?;
+        if *partitioned {
+            write!(f, ", partitioned = true")?;
+        }
+        write!(f, " }},")?;
+        if *nullable {
+            write!(f, "   # its column may be null: see docs/postgres/adopt.md")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Undecided {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { schema, relation, why } = self;
+        write!(f, "# {{ {}table = {} }},   # {}", in_schema(schema), quoted(relation), on_one_line(why))
+    }
+}
+
+fn in_schema(schema: &str) -> String {
+    if schema == "public" { String::new() } else { format!("schema = {}, ", quoted(schema)) }
+}
+
+/// As a basic string of TOML on one line. JSON writes strings the same way, but for one character.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
+}
+
+/// A name of the catalog may hold a line break, and what comes after it would be no comment any more.
+fn on_one_line(text: &str) -> String {
+    text.replace(char::is_control, " ")
+}
