@@ -1,12 +1,13 @@
 //! The command line.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tenancy_pg::{Declaration, PgOptions, Pooler};
 
 use crate::failure::Failure;
-use crate::{init, inspect, signing_key};
+use crate::{init, inspect, policy, signing_key};
 
 #[derive(Parser)]
 #[command(name = "tenancy", version, about = "Does this database keep tenants apart?", disable_help_subcommand = true)]
@@ -21,6 +22,9 @@ pub(crate) enum Command {
     Init(init::Options),
     /// Inspect a database as the role that the service uses. Changes nothing.
     Inspect(inspect::Options),
+    /// Write, compare and try the policies of the declared tables.
+    #[command(subcommand)]
+    Policy(policy::Options),
     /// Make, install and retire the keys of signed mode.
     #[command(subcommand)]
     SigningKey(signing_key::Options),
@@ -56,10 +60,13 @@ impl From<Between> for Pooler {
 }
 
 impl Target {
-    /// Where to connect. The library's types say which driver that is.
     pub(crate) fn options(&self) -> Result<PgOptions, Failure> {
-        let connect = self.database_url.parse().map_err(|_quotes_the_url| Failure::Url)?;
-        Ok(PgOptions::new(connect).pooler(self.pooler.into()))
+        Ok(PgOptions::new(self.connect()?).pooler(self.pooler.into()))
+    }
+
+    /// Where to connect. The library's types say which driver's options that are.
+    pub(crate) fn connect<O: FromStr>(&self) -> Result<O, Failure> {
+        self.database_url.parse().map_err(|_quotes_the_url| Failure::Url)
     }
 }
 

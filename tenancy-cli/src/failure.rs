@@ -18,6 +18,8 @@ pub(crate) enum Failure {
     },
     #[error("{path} can't be written: {source}")]
     Write { path: String, source: io::Error },
+    #[error("{path}: the name of a migration is a number, an underscore and a word: 20270101000000_tenancy")]
+    Files { path: String },
     /// Nothing of the key is quoted.
     #[error("{path}: {why}")]
     Key { path: String, why: String },

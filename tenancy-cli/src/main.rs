@@ -3,6 +3,7 @@
 //! ```console
 //! $ tenancy init > tenancy.toml          # proposes a declaration from a live database
 //! $ tenancy inspect                      # does this database keep tenants apart, for this role?
+//! $ tenancy policy diff --app app        # what is missing, as a migration
 //! ```
 //!
 //! Exit codes: 0, nothing that counts was found; 1, something fatal was; 2, it could not look, or the command line is
@@ -12,6 +13,7 @@ mod args;
 mod failure;
 mod init;
 mod inspect;
+mod policy;
 mod signing_key;
 mod verdict;
 
@@ -39,6 +41,7 @@ fn run(cli: Cli) -> Result<Verdict, Failure> {
         match cli.command {
             Command::Init(options) => init::run(options).await,
             Command::Inspect(options) => inspect::run(options).await,
+            Command::Policy(options) => policy::run(options).await,
             Command::SigningKey(options) => signing_key::run(options),
         }
     })

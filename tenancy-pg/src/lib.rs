@@ -83,7 +83,6 @@ mod options;
 mod policy;
 mod pool;
 mod pooler;
-pub use propose::{Proposal, Proposed, Undecided, propose};
 mod propose;
 mod redact;
 mod scope;
@@ -114,6 +113,7 @@ pub use migrate::migrate;
 pub use options::PgOptions;
 pub use policy::{Locks, Migration, MigrationFile, Roles, Run, Step, grant_sql, hardening_sql, policy_sql};
 pub use pooler::Pooler;
+pub use propose::{Proposal, Proposed, Undecided, propose};
 pub use redact::DatabaseError;
 pub use seeds::SynchronousCommit;
 pub use signed::{

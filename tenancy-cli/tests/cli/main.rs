@@ -4,4 +4,5 @@
 mod common;
 mod init;
 mod inspect;
+mod policy;
 mod signing_key;
