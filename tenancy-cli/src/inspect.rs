@@ -33,6 +33,9 @@ struct Output {
     /// The whole report as JSON.
     #[arg(long)]
     json: bool,
+    /// The whole report as SARIF 2.1.0, for code scanning.
+    #[arg(long)]
+    sarif: bool,
     /// Only the statements that mend what was found, to read and then run as an owner or superuser.
     #[arg(long)]
     fix_sql: bool,
@@ -66,6 +69,8 @@ impl Output {
     fn print(&self, inspection: &Inspection) {
         if self.json {
             println!("{:#}", serde_json::json!(inspection));
+        } else if self.sarif {
+            println!("{:#}", inspection.sarif());
         } else if self.fix_sql {
             inspection.findings.iter().for_each(|finding| println!("{}", commented(finding)));
         } else {

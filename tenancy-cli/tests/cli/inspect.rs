@@ -29,7 +29,9 @@ async fn the_exit_code_is_the_worst_finding() {
     assert_eq!(world.run(&["inspect"]).code, 0);
     assert_eq!(world.run(&["inspect", "--deny-warnings"]).code, 3);
     world.database.run_as_owner("alter table note no force row level security").await;
-    for arguments in [&["inspect"][..], &["inspect", "--deny-warnings"], &["inspect", "--json"]] {
+    for arguments in
+        [&["inspect"][..], &["inspect", "--deny-warnings"], &["inspect", "--json"], &["inspect", "--sarif"]]
+    {
         assert_eq!(world.run(arguments).code, 1, "{arguments:?}");
     }
 }
@@ -41,6 +43,25 @@ async fn programs_get_one_document() {
     let json: Value = serde_json::from_str(&world.run(&["inspect", "--json"]).out).unwrap();
     let codes: Vec<&str> = json["findings"].as_array().unwrap().iter().map(|f| f["code"].as_str().unwrap()).collect();
     assert!(codes.contains(&"PG010"), "{codes:?}");
+    let sarif: Value = serde_json::from_str(&world.run(&["inspect", "--sarif"]).out).unwrap();
+    assert_eq!(sarif["version"], "2.1.0");
+    let results = sarif["runs"][0]["results"].as_array().unwrap();
+    assert!(results.iter().any(|result| result["ruleId"] == "PG010" && result["level"] == "error"), "{results:?}");
+}
+
+/// What `--fix-sql` prints can be fed to the server as it is.
+#[tokio::test]
+async fn what_mends_can_be_run() {
+    let world = sound().await;
+    world
+        .database
+        .run_as_owner("alter table note no force row level security; alter table note disable row level security")
+        .await;
+    let fix = world.run(&["inspect", "--fix-sql"]);
+    assert_eq!(fix.code, 1);
+    world.database.run(&fix.out).await;
+    let after = world.run(&["inspect"]);
+    assert_eq!(after.code, 0, "{}", after.out);
 }
 
 #[tokio::test]
@@ -51,7 +72,7 @@ async fn what_keeps_it_from_looking_is_2_and_quotes_no_secret() {
         (url("hunter2"), &["inspect"][..], "DATABASE_URL"),
         ("postgres://app:hunter2@[".to_owned(), &["inspect"], "postgres://role@host/database"),
         (url("hunter2"), &["inspect", "--config", "nowhere.toml"], "nowhere.toml"),
-        (url("hunter2"), &["inspect", "--json", "--fix-sql"], "--fix-sql"),
+        (url("hunter2"), &["inspect", "--json", "--sarif"], "--sarif"),
         (url("hunter2"), &["inspect", "--server-floor", "loud"], "fatal"),
     ] {
         let ran = world.run_with_url(&url, arguments);
