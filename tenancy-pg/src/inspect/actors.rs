@@ -76,6 +76,11 @@ impl Accesses {
         Ok(Self(sqlx::query_as(ACCESSES).bind(tables).bind(actors).fetch_all(connection).await?))
     }
 
+    /// What one actor may do with a table.
+    pub(super) fn of(&self, table: Oid, actor: Oid) -> Option<Access> {
+        self.0.iter().find(|access| access.table == table && access.actor == actor).copied()
+    }
+
     /// What these actors may do with a table.
     pub(super) fn to<'a>(&'a self, table: Oid, actors: &'a [Oid]) -> impl Iterator<Item = Access> + 'a {
         self.0.iter().filter(move |access| access.table == table && actors.contains(&access.actor)).copied()

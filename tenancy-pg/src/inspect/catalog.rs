@@ -68,10 +68,12 @@ impl<'d> Catalog<'d> {
         self.holds(table, &self.reach)
     }
 
-    /// Whether all of these actors get the scope's rows of a table alone.
+    /// Whether all of these actors get the scope's rows of a table alone. One of whom nothing is known does not.
     pub(super) fn holds(&self, table: Oid, actors: &[Oid]) -> bool {
         let judge = self.table(table).filter(|table| table.with_policies().is_some()).map(|table| self.judge(table));
-        judge.is_some_and(|judge| self.accesses.to(table, actors).all(|access| judge.holds(&access)))
+        let held =
+            |judge: &Judge<'_>, actor: &Oid| self.accesses.of(table, *actor).is_some_and(|access| judge.holds(&access));
+        judge.is_some_and(|judge| actors.iter().all(|actor| held(&judge, actor)))
     }
 
     pub(super) fn table(&self, oid: Oid) -> Option<&Table> {

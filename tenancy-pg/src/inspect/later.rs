@@ -76,7 +76,7 @@ fn many_partitions(catalog: &Catalog<'_>) -> Vec<Finding> {
                  Each statement plans and locks all of them unless it names the row key itself."
             );
             let column = table.declared.column.quoted();
-            let fix = format!("-- say it in statements too: .. WHERE {column} = $1, bound to the scope's row key");
+            let fix = format!("-- name {column} in statements too, with TenantTable::row_key_is");
             Finding::warning(Code::ManyPartitions, relation.clone(), why, fix)
         })
     };

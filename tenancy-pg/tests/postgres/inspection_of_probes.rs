@@ -1,6 +1,6 @@
 //! What the database does beside what its catalog says, how much the inspection asks, and how it is written down.
 
-use sqlx::postgres::PgSslMode;
+use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use tenancy_pg::{
     Code, Declaration, Effect, InspectPolicy, PgOptions, RowKeyType, Severity, TenantTable, grant_sql, policy_sql,
 };
@@ -109,7 +109,11 @@ async fn three_hundred_tables_are_inspected_in_a_fixed_number_of_statements() {
 /// How many statements an inspection sends, counted on the wire.
 async fn statements(world: &World, declaration: &Declaration) -> usize {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-    let options = world.server.app_options().host("127.0.0.1").port(listener.local_addr().unwrap().port());
+    let options = PgConnectOptions::new_without_pgpass()
+        .host("127.0.0.1")
+        .port(listener.local_addr().unwrap().port())
+        .username(APP)
+        .database(world.server.name());
     let server = UnixStream::connect(world.server.socket().unwrap()).await.unwrap();
     let counting = tokio::spawn(async move {
         let (mut from_client, mut to_client) = listener.accept().await.unwrap().0.into_split();
@@ -132,8 +136,8 @@ async fn statements(world: &World, declaration: &Declaration) -> usize {
         }
         count
     });
-    let report = tenancy_pg::inspect(&PgOptions::new(options.ssl_mode(PgSslMode::Disable)), declaration, InspectPolicy::new());
-    let report = report.await.unwrap();
+    let options = PgOptions::new(options.ssl_mode(PgSslMode::Disable));
+    let report = tenancy_pg::inspect(&options, declaration, InspectPolicy::new()).await.unwrap();
     assert_eq!(report.fatal().count(), 0, "{report}");
     assert!(!report.has(Code::NotProven), "{report}");
     counting.await.unwrap()
