@@ -51,18 +51,26 @@ use crate::options::PgOptions;
 pub struct InspectPolicy {
     server_floor: Severity,
     shared_objects: Severity,
+    hardening: Option<Severity>,
 }
 
 impl InspectPolicy {
     /// An old server and large objects within reach are warnings; everything else that is found is fatal unless it says
     /// otherwise.
     pub const fn new() -> Self {
-        Self { server_floor: Severity::Warning, shared_objects: Severity::Warning }
+        Self { server_floor: Severity::Warning, shared_objects: Severity::Warning, hardening: None }
     }
 
     /// What a server below the minimum minor release means.
     pub const fn server_floor(mut self, severity: Severity) -> Self {
         self.server_floor = severity;
+        self
+    }
+
+    /// What it means that the database is not hardened ([`hardening_sql`](crate::hardening_sql)). Unless said otherwise a
+    /// warning, and fatal where the declaration is signed.
+    pub const fn hardening(mut self, severity: Severity) -> Self {
+        self.hardening = Some(severity);
         self
     }
 
@@ -121,7 +129,7 @@ async fn look(
     findings.extend(world::findings(&catalog, &views, &reached));
     findings.extend(definer::findings(connection, &catalog).await?);
     findings.extend(objects::findings(connection, &catalog, policy.shared_objects).await?);
-    findings.extend(open_to_all::findings(connection, &catalog).await?);
+    findings.extend(open_to_all::findings(connection, &catalog, policy.hardening).await?);
     findings.extend(later::findings(connection, &catalog).await?);
     findings.extend(probes::findings(connection, &catalog).await?);
     findings.sort_by_key(|finding| finding.severity);

@@ -10,7 +10,11 @@ use crate::ident::quote_ident;
 use crate::policy::hardening_sql;
 use crate::signed::FUNCTIONS;
 
-pub(super) async fn findings(connection: &mut PgConnection, catalog: &Catalog<'_>) -> Result<Vec<Finding>, PgError> {
+pub(super) async fn findings(
+    connection: &mut PgConnection,
+    catalog: &Catalog<'_>,
+    hardening: Option<Severity>,
+) -> Result<Vec<Finding>, PgError> {
     let open: Vec<String> = sqlx::query_scalar(OPEN)
         .bind(FUNCTIONS.map(str::to_owned).to_vec())
         .bind(&catalog.reach)
@@ -21,18 +25,18 @@ pub(super) async fn findings(connection: &mut PgConnection, catalog: &Catalog<'_
     let mut all: Vec<Finding> =
         settings.into_iter().map(|(role, database, name)| setting(role, database, &name)).collect();
     if !open.is_empty() {
-        all.push(not_hardened(&open, catalog.declaration.signed()));
+        let signed = if catalog.declaration.signed() { Severity::Fatal } else { Severity::Warning };
+        all.push(not_hardened(&open, hardening.unwrap_or(signed)));
     }
     Ok(all)
 }
 
 /// Without them a signed scope is worth little: a neighbour's backend can be ended, a temporary view can stand in front of
 /// a table, and a `DO` block runs whatever it is given.
-fn not_hardened(open: &[String], signed: bool) -> Finding {
+fn not_hardened(open: &[String], severity: Severity) -> Finding {
     let why = "Every role may use these in a new database: they end other sessions, put temporary objects in front of tables, \
                run code from text or change settings. SQL that a tenant smuggles in gets further with them.";
     let fix = format!("-- as a superuser, see hardening_sql:\n{}", hardening_sql());
-    let severity = if signed { Severity::Fatal } else { Severity::Warning };
     Finding { severity, ..Finding::warning(Code::NotHardened, open.join(", "), why, fix) }
 }
 

@@ -2,7 +2,9 @@
 
 use sqlx::AssertSqlSafe;
 use tenancy_core::Denial;
-use tenancy_pg::{Database, Inspected, PgError, PgOptions, Pooler, SigningKey, SigningKeys, TenantDb, danger};
+use tenancy_pg::{
+    Database, InspectPolicy, Inspected, PgError, PgOptions, Pooler, Severity, SigningKey, SigningKeys, TenantDb, danger,
+};
 
 use crate::common::{ACME, GLOBEX, World, bodies};
 use crate::sealed::Sealed;
@@ -14,7 +16,14 @@ impl Sealed {
 
     pub(crate) async fn open(&self) -> Database<Inspected> {
         let keys = SigningKeys::new(self.key.clone());
-        Database::open(self.tenants.realm(), self.options(&keys), &self.declaration).await.unwrap()
+        self.open_with(self.options(&keys)).await
+    }
+
+    /// The construction must hold alone, so nothing is hardened here.
+    async fn open_with(&self, options: PgOptions) -> Database<Inspected> {
+        let policy = InspectPolicy::new().hardening(Severity::Warning);
+        let database = Database::connect(self.tenants.realm(), options).await.unwrap();
+        database.inspect_with(&self.declaration, policy).await.unwrap()
     }
 
     pub(crate) async fn scoped(&self, database: &Database<Inspected>, tenant: &str) -> TenantDb {
@@ -102,7 +111,7 @@ async fn injected_sql_gets_no_row_of_another_tenant() {
 async fn keys_are_changed_while_the_service_runs() {
     let sealed = Sealed::new().await;
     let keys = SigningKeys::new(sealed.key.clone());
-    let database = Database::open(sealed.tenants.realm(), sealed.options(&keys), &sealed.declaration).await.unwrap();
+    let database = sealed.open_with(sealed.options(&keys)).await;
     let acme = sealed.scoped(&database, "acme").await;
     let next = SigningKey::generate();
     keys.sign_with(next.clone());
@@ -146,6 +155,6 @@ async fn what_does_not_fit_together_is_not_opened() {
     let refused = Database::open(realm, shared, &sealed.declaration).await.unwrap_err();
     assert!(matches!(refused, PgError::NeedsSessions), "sessions are shared: {refused:?}");
     let session = sealed.options(&keys).pooler(Pooler::Session);
-    let database = Database::open(realm, session, &sealed.declaration).await.unwrap();
+    let database = sealed.open_with(session).await;
     assert_eq!(bodies(&sealed.scoped(&database, "acme").await).await, ACME);
 }
