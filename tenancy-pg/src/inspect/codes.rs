@@ -36,7 +36,7 @@ macro_rules! codes {
                 match self { $(Self::$name => $code,)* }
             }
 
-            /// What it is about: `role`, `schema`, `policy`, `object`, `server`, `shared_objects` or `probe`.
+            /// What it is about: `role`, `schema`, `policy`, `object`, `signed`, `server`, `shared_objects` or `probe`.
             #[must_use]
             pub const fn class(self) -> &'static str {
                 match self { $(Self::$name => $class,)* }
@@ -160,6 +160,12 @@ codes! {
     ProbeSawRows = "PG050", "probe", Crosses, "rows without a tenant";
     /// A table in which looking proves nothing.
     NotProven = "PG051", "probe", Hygiene, "not proven";
+    /// The verifier of the signed scope is not as generated.
+    SignedVerifier = "PG060", "signed", Crosses, "verifier not as generated";
+    /// The owner of the signed scope's schema can be more than that, or be become.
+    SignedOwner = "PG061", "signed", Crosses, "owner of the signed scope";
+    /// The signing keys or the registry are missing or within reach.
+    SignedTables = "PG062", "signed", Crosses, "signing keys or registry within reach";
 }
 
 impl Serialize for Code {

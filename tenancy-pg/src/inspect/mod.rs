@@ -27,6 +27,7 @@ mod roles;
 mod sarif;
 mod server;
 mod settings;
+mod signed;
 mod tables;
 mod value;
 mod views;
@@ -128,10 +129,14 @@ async fn look(
     let reached = world::reached(connection, &catalog).await?;
     findings.extend(world::findings(&catalog, &views, &reached));
     findings.extend(definer::findings(connection, &catalog).await?);
-    findings.extend(objects::findings(connection, &catalog, policy.shared_objects).await?);
+    // Large objects are among what the hardening closes.
+    let when_signed = policy.hardening.unwrap_or(Severity::Fatal);
+    let shared_objects = if declaration.signed() { when_signed } else { policy.shared_objects };
+    findings.extend(objects::findings(connection, &catalog, shared_objects).await?);
     findings.extend(open_to_all::findings(connection, &catalog, policy.hardening).await?);
     findings.extend(later::findings(connection, &catalog).await?);
     findings.extend(probes::findings(connection, &catalog).await?);
+    findings.extend(signed::findings(connection, &catalog).await?);
     findings.sort_by_key(|finding| finding.severity);
     Ok(Inspection {
         server_version: session.version,

@@ -17,6 +17,7 @@ mod verifier;
 pub(crate) use hardening::{FUNCTIONS, hardening_sql};
 pub use keys::{SigningKey, SigningKeyError, SigningKeyId, SigningKeys};
 pub use rotation::{retire_key_sql, signing_key_sql};
+pub(crate) use schema::OWNER_ROLE;
 pub use schema::{registrar_sql, signed_schema_sql};
 pub(crate) use seal::{NONCE, SEAL_SETTING};
 pub(crate) use verifier::{SCHEMA, SEARCH_PATH, Verifier};

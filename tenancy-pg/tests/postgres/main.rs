@@ -17,6 +17,7 @@ mod inspection_of_keys;
 mod inspection_of_leftovers;
 mod inspection_of_objects;
 mod inspection_of_probes;
+mod inspection_of_signed;
 mod migration_diff;
 mod migrations;
 mod policies;
