@@ -54,7 +54,7 @@ async fn there_are_many_and_each_has_a_name_of_its_own() {
 }
 
 async fn attack(attacks: &[Attack], backend: Backend) {
-    let world = Sealed::new().await;
+    let world = Sealed::not_hardened().await;
     for hardened in [false, true] {
         if hardened {
             world.server.run(&hardening_sql()).await;

@@ -14,7 +14,6 @@ async fn report(world: &Sealed) -> Inspection {
 #[tokio::test]
 async fn as_generated_and_hardened_nothing_fatal_is_found() {
     let world = Sealed::new().await;
-    world.server.run(&hardening_sql()).await;
     let report = report(&world).await;
     assert_eq!(report.fatal().count(), 0, "{report}");
 }
@@ -23,7 +22,6 @@ async fn as_generated_and_hardened_nothing_fatal_is_found() {
 #[tokio::test]
 async fn every_change_of_what_it_stands_on_is_fatal() {
     let world = Sealed::new().await;
-    world.server.run(&hardening_sql()).await;
     let again = signed_schema_sql(&world.declaration, OWNER, &[APP]);
     let verifier = "function tenancy.signed_row_key_uuid()";
     let helper = format!("helper_{}", world.server.name());
@@ -172,7 +170,7 @@ async fn every_change_of_what_it_stands_on_is_fatal() {
 /// Without the schema, or without the hardening, a signed declaration does not open at all.
 #[tokio::test]
 async fn what_is_absent_is_fatal() {
-    let world = Sealed::new().await;
+    let world = Sealed::not_hardened().await;
     let found = report(&world).await;
     assert!(found.fatal().any(|finding| finding.code == Code::NotHardened), "{found}");
     world.server.run(&hardening_sql()).await;

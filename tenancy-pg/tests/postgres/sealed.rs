@@ -5,7 +5,8 @@ use secrecy::ExposeSecret;
 use sha2::Sha256;
 use tenancy_core::Life;
 use tenancy_pg::{
-    Declaration, RowKeyType, SigningKey, TenantTable, grant_sql, policy_sql, signed_schema_sql, signing_key_sql,
+    Declaration, RowKeyType, SigningKey, TenantTable, grant_sql, hardening_sql, policy_sql, signed_schema_sql,
+    signing_key_sql,
 };
 use tenancy_testkit::{APP, OWNER, TestDatabase, TestTenants, ThrowawayPostgres};
 
@@ -20,7 +21,15 @@ pub(crate) struct Sealed {
 }
 
 impl Sealed {
+    /// Hardened: as a service is served.
     pub(crate) async fn new() -> Self {
+        let sealed = Self::not_hardened().await;
+        sealed.server.run(&hardening_sql()).await;
+        sealed
+    }
+
+    /// The construction alone.
+    pub(crate) async fn not_hardened() -> Self {
         let tenants = TestTenants::new().await;
         let server = ThrowawayPostgres::shared().await.fresh_database().await;
         let note = TenantTable::new("public", "note", "tenant_id", RowKeyType::Uuid).unwrap();

@@ -100,7 +100,7 @@ async fn nobody_may_more_in_the_schema_than_is_said() {
 /// What the hardening takes, and what goes on as before.
 #[tokio::test]
 async fn the_hardening_takes_these_and_nothing_else() {
-    let world = Sealed::new().await;
+    let world = Sealed::not_hardened().await;
     world
         .server
         .run_as_owner(
