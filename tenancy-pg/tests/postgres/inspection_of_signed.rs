@@ -129,8 +129,8 @@ async fn every_change_of_what_it_stands_on_is_fatal() {
         ("set_config", "grant execute on function set_config(text, text, boolean) to public".to_owned(), "revoke execute on function set_config(text, text, boolean) from public", Code::NotHardened),
         ("terminating", "grant execute on function pg_terminate_backend(int, bigint) to app".to_owned(), "revoke execute on function pg_terminate_backend(int, bigint) from app", Code::NotHardened),
         ("cancelling", "grant execute on function pg_cancel_backend(int) to app".to_owned(), "revoke execute on function pg_cancel_backend(int) from app", Code::NotHardened),
-        ("large objects", "grant execute on function lo_get(oid) to app".to_owned(), "revoke execute on function lo_get(oid) from app", Code::NotHardened),
-        ("creating in public", "grant create on schema public to app".to_owned(), "revoke create on schema public from app", Code::NotHardened),
+        ("large objects", "grant execute on function lo_get(oid) to app".to_owned(), "revoke execute on function lo_get(oid) from app", Code::LargeObjects),
+        ("creating in public", "grant create on schema public to app".to_owned(), "revoke create on schema public from app", Code::CreateRight),
         (
             "the policy calls another function",
             format!("create function {helper}() returns uuid language sql stable as 'select tenancy.signed_row_key_uuid()';

@@ -58,10 +58,10 @@ async fn a_signed_scope_shows_a_tenant_its_own_rows() {
 #[tokio::test]
 async fn injected_sql_gets_no_row_of_another_tenant() {
     let sealed = Sealed::new().await;
+    let database = sealed.open().await;
     // The worst case: nothing of the hardening that keeps such statements from running at all.
     sealed.server.run("grant execute on function pg_catalog.set_config(text, text, boolean) to public").await;
     sealed.server.run("grant usage on language plpgsql to public").await;
-    let database = sealed.open().await;
     let (acme, globex) = (sealed.scoped(&database, "acme").await, sealed.scoped(&database, "globex").await);
     let victim = sealed.life("globex").uuid();
     // A seal of the victim's, seen while it was good.
