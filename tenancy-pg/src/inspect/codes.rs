@@ -161,11 +161,11 @@ codes! {
     /// A table in which looking proves nothing.
     NotProven = "PG051", "probe", Hygiene, "not proven";
     /// The verifier of the signed scope is not as generated.
-    SignedVerifier = "PG060", "signed", Crosses, "verifier not as generated";
+    SignedVerifier = "PG052", "signed", Crosses, "verifier not as generated";
     /// The owner of the signed scope's schema can be more than that, or be become.
-    SignedOwner = "PG061", "signed", Crosses, "owner of the signed scope";
+    SignedOwner = "PG053", "signed", Crosses, "owner of the signed scope";
     /// The signing keys or the registry are missing or within reach.
-    SignedTables = "PG062", "signed", Crosses, "signing keys or registry within reach";
+    SignedTables = "PG054", "signed", Crosses, "signing keys or registry within reach";
 }
 
 impl Serialize for Code {
