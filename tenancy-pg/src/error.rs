@@ -75,7 +75,12 @@ pub enum PgError {
     },
     /// The control store's role is a superuser or goes past row level security.
     #[error("the control store needs a plain role of its own")]
+    /// The role of a control store, a queue, an eraser or reports may do more than its task, or less.
+    #[error("this store needs a plain role of its own, with the rights of its task and no others")]
     ControlRole,
+    /// A job's lease had passed, and somebody else has claimed or settled the job.
+    #[error("the lease of the job is lost")]
+    LeaseLost,
     /// The directory refused a change.
     #[error(transparent)]
     Conflict(#[from] tenancy_core::DirectoryConflict),

@@ -84,7 +84,9 @@ mod policy;
 mod pool;
 mod pooler;
 mod propose;
+mod queue;
 mod redact;
+mod registry;
 mod scope;
 mod seeds;
 mod session;
@@ -114,6 +116,7 @@ pub use options::PgOptions;
 pub use policy::{Locks, Migration, MigrationFile, Roles, Run, Step, grant_sql, hardening_sql, policy_sql};
 pub use pooler::Pooler;
 pub use propose::{Proposal, Proposed, Undecided, propose};
+pub use queue::{AfterRetry, Claimed, Queue, QueueDepth, QueueOptions, QueuedJob, queue_sql};
 pub use redact::DatabaseError;
 pub use seeds::SynchronousCommit;
 pub use signed::{

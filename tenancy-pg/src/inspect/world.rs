@@ -10,6 +10,7 @@ use super::views::Views;
 use crate::declaration::Relation;
 use crate::error::PgError;
 use crate::ident::quote_ident;
+use crate::queue;
 
 /// A relation outside the system schemas on which a role within reach has any right.
 #[derive(sqlx::FromRow)]
@@ -33,7 +34,14 @@ impl Reached {
 }
 
 pub(super) async fn reached(connection: &mut PgConnection, catalog: &Catalog<'_>) -> Result<Vec<Reached>, PgError> {
-    Ok(sqlx::query_as(REACHED).bind(&catalog.reach).fetch_all(connection).await?)
+    let all: Vec<Reached> = sqlx::query_as(REACHED).bind(&catalog.reach).fetch_all(&mut *connection).await?;
+    let mut reached = Vec::new();
+    for relation in all {
+        if !queue::as_made(connection, &relation.schema, &relation.name).await? {
+            reached.push(relation);
+        }
+    }
+    Ok(reached)
 }
 
 pub(super) fn findings(catalog: &Catalog<'_>, views: &Views, reached: &[Reached]) -> Vec<Finding> {

@@ -86,7 +86,7 @@ impl TenantTable {
 
     /// `column = the row key`. In signed mode the function that verifies the seal is behind a sub-select, so that it runs
     /// once a statement and parallel plans stay possible.
-    pub(super) fn bound_sql(&self) -> String {
+    pub(crate) fn bound_sql(&self) -> String {
         let column = self.column.quoted();
         if self.signed {
             return format!("{column} = (SELECT tenancy.signed_row_key_{}())", self.key.sql());

@@ -23,6 +23,7 @@ mod migrations;
 mod policies;
 mod poolers;
 mod sealed;
+mod queue;
 mod sessions;
 mod signed;
 mod signed_scope;
