@@ -81,6 +81,9 @@ pub enum PgError {
     /// A job's lease had passed, and somebody else has claimed or settled the job.
     #[error("the lease of the job is lost")]
     LeaseLost,
+    /// Transactions that began before an erasure's fence are still open: call again.
+    #[error("transactions that began before the fence are still open")]
+    NotDrained,
     /// The directory refused a change.
     #[error(transparent)]
     Conflict(#[from] tenancy_core::DirectoryConflict),

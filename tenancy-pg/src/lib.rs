@@ -73,6 +73,7 @@ mod control;
 pub mod danger;
 mod database;
 mod declaration;
+mod erase;
 mod error;
 mod guard;
 mod ident;
@@ -108,6 +109,7 @@ pub use database::{Database, Inspected, STORE, Uninspected};
 pub use declaration::{
     Declaration, DeclarationBuilder, DeclarationError, LegacyRole, Relation, RowKeyType, TenantTable, TrustedFunction,
 };
+pub use erase::{PgEraser, erasure_sql};
 pub use error::PgError;
 pub use guard::Forbidden;
 pub use inspect::{Code, Effect, Finding, InspectPolicy, Inspection, Severity, inspect};
@@ -119,6 +121,7 @@ pub use propose::{Proposal, Proposed, Undecided, propose};
 pub use queue::{AfterRetry, Claimed, Queue, QueueDepth, QueueOptions, QueuedJob, queue_sql};
 pub use redact::DatabaseError;
 pub use seeds::SynchronousCommit;
+pub use registry::TenantRegistry;
 pub use signed::{
     SigningKey, SigningKeyError, SigningKeyId, SigningKeys, registrar_sql, retire_key_sql, signed_schema_sql,
     signing_key_sql,

@@ -19,6 +19,7 @@ pub use directory::PgDirectory;
 pub use keys::PgKeyStore;
 pub use ledger::PgTicketLedger;
 pub use schema::{migrate_audit, migrate_control};
+pub(crate) use tx::ControlTx;
 pub use versions::PgCorpusVersions;
 
 use crate::error::PgError;

@@ -8,23 +8,23 @@ use sqlx::{Executor, Postgres};
 ///
 /// sqlx's own gives a connection back with the transaction open when a `begin` is dropped (issue 4385). The next
 /// borrower's ticket or key would then be written inside it, and be gone once it is rolled back.
-pub(super) struct ControlTx {
+pub(crate) struct ControlTx {
     connection: Option<PoolConnection<Postgres>>,
 }
 
 impl ControlTx {
-    pub(super) async fn begin(pool: &PgPool) -> Result<Self, sqlx::Error> {
+    pub(crate) async fn begin(pool: &PgPool) -> Result<Self, sqlx::Error> {
         let mut tx = Self { connection: Some(pool.acquire().await?) };
         tx.connection()?.execute("begin").await?;
         Ok(tx)
     }
 
-    pub(super) fn connection(&mut self) -> Result<&mut PgConnection, sqlx::Error> {
+    pub(crate) fn connection(&mut self) -> Result<&mut PgConnection, sqlx::Error> {
         self.connection.as_deref_mut().ok_or(sqlx::Error::WorkerCrashed)
     }
 
     /// Dropped before it answers: the transaction may or may not have been committed.
-    pub(super) async fn commit(mut self) -> Result<(), sqlx::Error> {
+    pub(crate) async fn commit(mut self) -> Result<(), sqlx::Error> {
         self.connection()?.execute("commit").await?;
         drop(self.connection.take());
         Ok(())

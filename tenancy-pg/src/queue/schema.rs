@@ -13,11 +13,12 @@ use crate::policy::POLICY;
 /// RETURNING and no COPY, and none of the columns that say how often a job was tried. `worker_role` may read, change
 /// and remove jobs of every tenant and must be a role of its own.
 ///
-/// Where the declaration wants the [registry](crate::DeclarationBuilder::registry), a job needs a tenant that is in it.
+/// Where the declaration wants the [registry](crate::DeclarationBuilder::registry), a job needs a tenant that is in it,
+/// and goes with it.
 #[must_use]
 pub fn queue_sql(declaration: &Declaration, app_role: &str, worker_role: &str) -> String {
     let key = declaration.row_key_type().unwrap_or(RowKeyType::Uuid).sql();
-    let references = if declaration.registry() { " references tenancy.tenant (row_key)" } else { "" };
+    let references = if declaration.registry() { " references tenancy.tenant (row_key) on delete cascade" } else { "" };
     let bound = bound_sql(declaration);
     let (app, worker, policy) = (quote_ident(app_role), quote_ident(worker_role), quote_ident(POLICY));
     format!(

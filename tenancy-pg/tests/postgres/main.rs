@@ -8,6 +8,7 @@ mod cancel;
 mod catalog;
 mod common;
 mod control;
+mod erase;
 mod executor;
 mod guard;
 mod injection;

@@ -12,7 +12,7 @@ use tenancy_testkit::{APP, TestTenants, drop_at_every_poll};
 
 use crate::common::{World, bodies, plain_role, scalar};
 
-struct Ingest;
+pub(crate) struct Ingest;
 
 impl JobKind for Ingest {
     const NAME: &'static str = "ingest";
