@@ -38,6 +38,10 @@ data_purposes! {
     Collection = 3, "tenancy 2026-11-29 collection name v1";
     /// Salts of an inference engine's prefix cache.
     EngineSalt = 4, "tenancy 2026-11-29 engine salt v1";
+    /// Names of locks.
+    Lock = 5, "tenancy 2026-11-29 lock name v1";
+    /// Names of channels that messages go through.
+    Channel = 6, "tenancy 2026-11-29 channel name v1";
 }
 
 /// 32 bytes derived for one purpose under one life, never truncated. Not made from text or bytes, and `Debug` shows
@@ -102,6 +106,8 @@ seal_purposes! {
     pub JobPayload = 2, "tenancy 2026-11-29 job payload v1";
     /// Positions in a listing. Private: a cursor is made by [`TenantContext::cursor`](crate::TenantContext::cursor).
     pub(crate) Cursor = 3, "tenancy 2026-11-29 cursor v1";
+    /// Messages in channels.
+    pub Message = 4, "tenancy 2026-11-29 channel message v1";
 }
 
 /// Purposes of the realm's own keys. Private as a whole.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tenancy_core::{Gate, Realm, StoreName, TenantContext};
+use tokio::sync::Semaphore;
 
 use crate::declaration::{DEFAULT_SETTING, Declaration};
 use crate::error::PgError;
@@ -67,6 +68,8 @@ pub(crate) struct Shared {
     pub(crate) options: PgOptions,
     pub(crate) seeds: Arc<Seeds>,
     pub(crate) declaration: Declaration,
+    /// Places for listeners, each of which holds a connection of its own.
+    pub(crate) listeners: Arc<Semaphore>,
     policy: InspectPolicy,
     last: Mutex<Inspection>,
 }
@@ -115,7 +118,8 @@ impl Database<Uninspected> {
         let pool = Pool::new(options.connect_options(), seeds.clone(), options.limits());
         let seeds = Arc::new(seeds);
         let declaration = declaration.clone();
-        let shared = Shared { gate, pool, options, seeds, declaration, policy, last: Mutex::new(inspection) };
+        let (listeners, last) = (Arc::new(Semaphore::new(LISTENERS)), Mutex::new(inspection));
+        let shared = Shared { gate, pool, options, seeds, declaration, listeners, policy, last };
         Ok(Database { state: Inspected { shared: Arc::new(shared) } })
     }
 
@@ -226,3 +230,5 @@ impl fmt::Debug for Shared {
 
 /// The name under which placements name cells of this store, and audit records the store.
 pub const STORE: StoreName = StoreName::new("postgres");
+/// How many listeners a database has at a time.
+const LISTENERS: usize = 16;

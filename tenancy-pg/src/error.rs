@@ -81,6 +81,12 @@ pub enum PgError {
     /// A job's lease had passed, and somebody else has claimed or settled the job.
     #[error("the lease of the job is lost")]
     LeaseLost,
+    /// A message for a channel has more than 3,800 bytes.
+    #[error("the message is longer than a channel carries")]
+    MessageTooLong,
+    /// Listening needs a session of its own, which a transaction pooler does not give.
+    #[error("this needs a session of its own, which a transaction pooler does not give")]
+    NeedsSession,
     /// Transactions that began before an erasure's fence are still open: call again.
     #[error("transactions that began before the fence are still open")]
     NotDrained,

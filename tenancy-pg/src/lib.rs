@@ -69,6 +69,7 @@
 //! Rust 1.95.
 
 mod batch;
+mod channel;
 mod control;
 pub mod danger;
 mod database;
@@ -79,6 +80,7 @@ mod guard;
 mod ident;
 mod inspect;
 mod lease;
+mod lock;
 mod migrate;
 mod options;
 mod policy;
@@ -101,9 +103,10 @@ mod visible;
 mod witness;
 
 // The public interface is:
+pub use channel::{Heard, TenantListener};
 pub use control::{
-    ControlStore, PgAuditSink, PgCorpusVersions, PgDirectory, PgKeyStore, PgTicketLedger, migrate_audit,
-    migrate_control,
+    ControlStore, DirectoryHints, PgAuditSink, PgCorpusVersions, PgDirectory, PgKeyStore, PgTicketLedger,
+    migrate_audit, migrate_control,
 };
 pub use database::{Database, Inspected, STORE, Uninspected};
 pub use declaration::{

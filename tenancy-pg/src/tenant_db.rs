@@ -83,6 +83,10 @@ impl TenantDb {
         &self.pass
     }
 
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
     async fn open(&self, action: &'static str, access: Access) -> Result<TenantTx<'_>, PgError> {
         let entered = self.pass.enter(action).await?;
         if let Err(error) = self.shared.ensure_inspected() {

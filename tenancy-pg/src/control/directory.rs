@@ -162,7 +162,7 @@ with tenant as (
 ), claims as (
     update tenancy_control.claim c set living = false from tenant where c.life = tenant.life and tenant.standing = 'erased'
 )
-select count(*) from tenant";
+select count(pg_catalog.pg_notify('tenancy_directory', life::text)::text) from tenant";
 
 const RENAME: &str = "update tenancy_control.tenant set name = $2 where name = $1 and standing <> 'erased'";
 

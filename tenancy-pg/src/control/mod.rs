@@ -3,6 +3,7 @@
 mod audit;
 mod bridge;
 mod directory;
+mod hints;
 mod keys;
 mod ledger;
 mod record;
@@ -16,6 +17,7 @@ use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 
 pub use audit::PgAuditSink;
 pub use directory::PgDirectory;
+pub use hints::DirectoryHints;
 pub use keys::PgKeyStore;
 pub use ledger::PgTicketLedger;
 pub use schema::{migrate_audit, migrate_control};
@@ -90,6 +92,15 @@ impl ControlStore {
     #[must_use]
     pub fn versions(&self) -> PgCorpusVersions {
         PgCorpusVersions::new(self.pool.clone())
+    }
+
+    /// Makes the realm's fences look again when this or another process has suspended, resumed or erased a tenant. Takes
+    /// one of the connections. Dropped before it answers: nothing is left behind.
+    ///
+    /// # Errors
+    /// [`PgError`] when it can't connect. Once it has, a lost connection is had again, and nothing hangs on it.
+    pub async fn hints(&self, realm: &tenancy_core::Realm) -> Result<DirectoryHints, PgError> {
+        hints::forward(&self.pool, realm).await
     }
 
     /// Closes the connections. Idempotent.

@@ -281,3 +281,42 @@ async fn a_version_is_hidden_while_a_write_is_under_way_and_new_after_it() {
     entered.done();
     assert_eq!(version(&globex).await, Some(other), "the neighbour's version stays");
 }
+
+/// A hint makes the next question come at once; without one the old answer would have held for an hour.
+#[tokio::test]
+async fn word_of_a_change_makes_fences_look_again() {
+    let (server, control) = store().await;
+    let issuer = TestIssuer::new("https://login.test", "rag");
+    let record = TenantRecord::new(id("acme"), Life::random(), born()).claim(issuer.issuer(), "acme");
+    control.directory().add(&record).await.unwrap();
+    let realm = Realm::builder(RealmName::parse("control").unwrap())
+        .directory(control.directory())
+        .issuers([issuer.for_tenants()])
+        .no_operators()
+        .keys(LocalKeyProvider::new(RootKey::parse(ROOT).unwrap()), control.keys())
+        .audit(MemorySink::new())
+        .fence_age(Duration::from_secs(7200))
+        .build()
+        .await
+        .unwrap();
+    let token = issuer.sign(&issuer.claims("u", Some("acme"), &[], SystemTime::now()));
+    let ctx = realm.authenticate(&Credential::bearer(token)).await.unwrap();
+    let word = control.hints(&realm).await.unwrap();
+    for payload in ["", "acme", "00000000-0000-4000-8000-000000000001"] {
+        server.run(&format!("select pg_notify('tenancy_directory', '{payload}')")).await;
+    }
+    ctx.refresh().await.unwrap();
+    let other = ControlStore::connect(server.control_options()).await.unwrap();
+    other.directory().suspend(&id("acme")).await.unwrap();
+    let mut refused = None;
+    for _poll in 0..1000 {
+        refused = ctx.refresh().await.err();
+        if refused.is_some() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(refused, Some(Denial::TenantSuspended));
+    drop(word);
+    other.directory().resume(&id("acme")).await.unwrap();
+}

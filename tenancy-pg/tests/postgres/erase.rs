@@ -158,16 +158,23 @@ async fn the_bytes_that_a_running_transaction_may_see_survive_a_rewrite_and_the_
     let stage = Stage::new().await;
     let acme = stage.tenants.life("acme");
     let (grant, eraser) = (stage.grant("acme").await, stage.eraser().await);
+    stage.server.run_as_owner("create policy hide on note as restrictive for select to eraser using (id <> 13)").await;
     stage.tenants.erase("acme");
-    // Of another database, so that nobody waits for it; it holds the horizon of shared tables only.
-    assert_eq!(stage.erase(&grant, acme, &eraser).await, StoreVerdict::LogicalOnly);
+    assert_eq!(stage.erase(&grant, acme, &eraser).await, StoreVerdict::Failed, "fenced, and not yet removed");
+    stage.server.run_as_owner("drop policy hide on note").await;
+    // Younger than the fence, so nobody waits for it, and older than the removal. It holds no lock on the tables.
     let mut old = PgConnection::connect_with(&stage.server.superuser_options()).await.unwrap();
-    old.execute("begin isolation level repeatable read; select count(*) from note").await.unwrap();
+    old.execute("begin isolation level repeatable read; select 1").await.unwrap();
+    assert_eq!(stage.erase(&grant, acme, &eraser).await, StoreVerdict::LogicalOnly);
     for table in ["folder", "note", "event"] {
         stage.server.run(&format!("vacuum full {table}")).await;
     }
+    assert_eq!(stage.erase(&grant, acme, &eraser).await, StoreVerdict::LogicalOnly, "the rewrite kept them");
     old.execute("commit").await.unwrap();
-    assert_eq!(stage.erase(&grant, acme, &eraser).await, StoreVerdict::Verified, "it began after the removal");
+    for table in ["folder", "note", "event"] {
+        stage.server.run(&format!("vacuum full {table}")).await;
+    }
+    assert_eq!(stage.erase(&grant, acme, &eraser).await, StoreVerdict::Verified);
 }
 
 #[tokio::test]
@@ -213,7 +220,13 @@ async fn a_table_that_late_writers_can_reach_is_not_called_erased() {
         "alter table event add constraint event_tenant_id_fkey foreign key (tenant_id) references folder_of_another",
     ] {
         if change.contains("folder_of_another") {
-            stage.server.run_as_owner("create table folder_of_another (tenant_id uuid primary key)").await;
+            stage
+                .server
+                .run_as_owner(
+                    "create table folder_of_another (tenant_id uuid primary key);
+                     insert into folder_of_another select row_key from tenancy.tenant",
+                )
+                .await;
         }
         stage.server.run_as_owner(change).await;
         let grant = stage.grant("acme").await;

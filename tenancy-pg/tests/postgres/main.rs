@@ -6,6 +6,7 @@ mod attacks;
 mod audit;
 mod cancel;
 mod catalog;
+mod channel;
 mod common;
 mod control;
 mod erase;
