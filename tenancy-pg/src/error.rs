@@ -73,8 +73,6 @@ pub enum PgError {
         /// What went wrong.
         source: Box<PgError>,
     },
-    /// The control store's role is a superuser or goes past row level security.
-    #[error("the control store needs a plain role of its own")]
     /// The role of a control store, a queue, an eraser or reports may do more than its task, or less.
     #[error("this store needs a plain role of its own, with the rights of its task and no others")]
     ControlRole,
@@ -84,9 +82,6 @@ pub enum PgError {
     /// A message for a channel has more than 3,800 bytes.
     #[error("the message is longer than a channel carries")]
     MessageTooLong,
-    /// Listening needs a session of its own, which a transaction pooler does not give.
-    #[error("this needs a session of its own, which a transaction pooler does not give")]
-    NeedsSession,
     /// Transactions that began before an erasure's fence are still open: call again.
     #[error("transactions that began before the fence are still open")]
     NotDrained,

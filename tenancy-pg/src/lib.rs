@@ -123,8 +123,8 @@ pub use pooler::Pooler;
 pub use propose::{Proposal, Proposed, Undecided, propose};
 pub use queue::{AfterRetry, Claimed, Queue, QueueDepth, QueueOptions, QueuedJob, queue_sql};
 pub use redact::DatabaseError;
-pub use seeds::SynchronousCommit;
 pub use registry::TenantRegistry;
+pub use seeds::SynchronousCommit;
 pub use signed::{
     SigningKey, SigningKeyError, SigningKeyId, SigningKeys, registrar_sql, retire_key_sql, signed_schema_sql,
     signing_key_sql,

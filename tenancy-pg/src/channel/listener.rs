@@ -11,7 +11,6 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::{SCHEMA, fields, name, text};
 use crate::error::PgError;
-use crate::pooler::Pooler;
 use crate::tenant_db::TenantDb;
 
 /// Listens to one channel of one tenant, on a connection that serves nothing else.
@@ -40,19 +39,19 @@ impl TenantDb {
     ///
     /// # Errors
     /// [`PgError::Denied`], recorded; [`PgError::Busy`] when as many listeners as a database has places for are there
-    /// (16); [`PgError::NeedsSession`] behind a transaction pooler, which would give the session away;
+    /// (16); [`PgError::NeedsSessions`] behind a transaction pooler, which would give the session away;
     /// [`PgError::Inspection`], or [`PgError`] when it can't connect.
     pub async fn listen(&self, channel: &str) -> Result<TenantListener, PgError> {
         let entered = self.pass().enter("pg.listen").await?;
         let shared = self.shared();
         let listening = async {
             shared.ensure_inspected()?;
-            if shared.options.pooler_of() == Pooler::Transaction {
-                return Err(PgError::NeedsSession);
+            if !shared.options.pooler_of().keeps_sessions() {
+                return Err(PgError::NeedsSessions);
             }
             let place = Arc::clone(&shared.listeners).try_acquire_owned().map_err(|_| PgError::Busy)?;
             let name = name(self.context(), channel)?;
-            let options = shared.options.connect_options(&shared.seeds);
+            let options = shared.options.connect_options();
             let own = PgPoolOptions::new().max_connections(1).connect_lazy_with(options);
             let mut listener = PgListener::connect_with(&own).await?;
             // The loss is told first and mended by the next call, so that a dropped future can't swallow it.
