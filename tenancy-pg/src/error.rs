@@ -65,6 +65,13 @@ pub enum PgError {
     /// A migration failed.
     #[error("the migration failed")]
     Migration(#[source] Redacted<BoxError>),
+    /// A migration reads or writes a tenant table, whose policies hold its owner too: it would have seen no row. See
+    /// [`data_migration_sql`](crate::data_migration_sql).
+    #[error("the migration uses a tenant table, where row level security shows its owner no row")]
+    MigrationHeld,
+    /// A migration of data touched no row of any tenant.
+    #[error("the migration of data touched no row")]
+    NoRowTouched,
     /// A step of a generated migration failed; those before it are done.
     #[error("the step failed that is there because {reason}")]
     Step {

@@ -116,7 +116,7 @@ pub use erase::{PgEraser, erasure_sql};
 pub use error::PgError;
 pub use guard::Forbidden;
 pub use inspect::{Code, Effect, Finding, InspectPolicy, Inspection, Severity, inspect};
-pub use migrate::migrate;
+pub use migrate::{data_migration_sql, migrate, migrate_data};
 pub use options::PgOptions;
 pub use policy::{Locks, Migration, MigrationFile, Roles, Run, Step, grant_sql, hardening_sql, policy_sql};
 pub use pooler::Pooler;

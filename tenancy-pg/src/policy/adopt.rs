@@ -64,7 +64,8 @@ async fn plan(
     let all: Vec<(TenantTable, &LiveTable)> =
         tables.iter().filter_map(|live| Some((live.declaration(declaration)?, live))).collect();
     let declared = || all.iter().filter(|(_, live)| !live.child && live.is_table());
-    let key = literal(tenant.row_key());
+    let Some(kind) = RowKeyType::of(tenant.row_key()) else { return Err(PgError::RowKeyType) };
+    let key = literal(tenant.row_key(), kind);
     let mut steps = Vec::new();
     for (table, live) in declared() {
         steps.extend(column(table, live, &key));
@@ -233,15 +234,19 @@ fn impatient(mut step: Step) -> Step {
 }
 
 /// The row key as SQL.
-pub(crate) fn literal(key: &RowKey) -> String {
-    let (text, kind) = match key {
-        RowKey::Uuid(uuid) => (uuid.to_string(), RowKeyType::Uuid),
-        RowKey::BigInt(number) => (number.to_string(), RowKeyType::BigInt),
-        RowKey::Text(text) => (text.as_str().to_owned(), RowKeyType::Text),
-        // Refused before: its type is none of the declared.
-        _unknown => (String::new(), RowKeyType::Text),
-    };
-    format!("{}::{}", quote_text(&text), kind.sql())
+fn literal(key: &RowKey, kind: RowKeyType) -> String {
+    format!("{}::{}", quote_text(&key_text(key)), kind.sql())
+}
+
+/// The row key as the setting holds it.
+pub(crate) fn key_text(key: &RowKey) -> String {
+    match key {
+        RowKey::Uuid(uuid) => uuid.to_string(),
+        RowKey::BigInt(number) => number.to_string(),
+        RowKey::Text(text) => text.as_str().to_owned(),
+        // Whoever asks has compared the key with the declaration, which has no further type.
+        _unknown => String::new(),
+    }
 }
 
 /// How long a step waits for a lock.

@@ -18,6 +18,7 @@ mod step;
 mod table;
 mod wanted;
 
+pub(crate) use adopt::key_text;
 pub(crate) use grants::LARGE_OBJECTS;
 pub use grants::{grant_sql, hardening_sql};
 pub use migration::{Migration, MigrationFile};

@@ -10,6 +10,7 @@ mod channel;
 mod common;
 mod control;
 mod erase;
+mod data_migrations;
 mod executor;
 mod guard;
 mod injection;
