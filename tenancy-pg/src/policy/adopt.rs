@@ -23,7 +23,7 @@ impl Migration {
     /// there becomes `tenant`'s, and so does every row that a declared legacy role still inserts without a tenant.
     ///
     /// No step holds a lock that stops readers or writers for longer than a change of the catalog takes, none waits for
-    /// one longer than two seconds, and each says what it locks ([`Step::locks`]): columns come with a default and
+    /// one longer than half a second, and each says what it locks ([`Step::locks`]): columns come with a default and
     /// without a rewrite, rows that have no tenant yet get theirs in batches, `NOT NULL` and foreign keys are added
     /// unvalidated and validated after it, indexes are built `CONCURRENTLY`. Policies come last, those of the legacy roles
     /// among them. Exceptions, which the steps' locks show: indexes of partitioned tables, and foreign keys of tables
@@ -249,5 +249,6 @@ pub(crate) fn key_text(key: &RowKey) -> String {
     }
 }
 
-/// How long a step waits for a lock.
-pub(super) const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a step waits for a lock: less than the server's `deadlock_timeout` of a second, so that where it and a reader
+/// wait for each other the step gives way, and the reader is not what the server ends.
+pub(super) const LOCK_TIMEOUT: Duration = Duration::from_millis(500);

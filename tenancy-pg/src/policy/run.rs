@@ -13,7 +13,7 @@ use crate::options::owner_options;
 
 impl Migration {
     /// Runs the steps, each in a transaction of its own unless it needs none, as the owner of the tables. A step that
-    /// waits for a lock for two seconds lets the others pass and tries again, up to 30 times.
+    /// waits for a lock for half a second lets the others pass and tries again, up to 30 times.
     ///
     /// Dropped at any await, or failed: the steps before stay done, and the one under way is rolled back or, if it was
     /// building an index, leaves an invalid one. Plan again and run that.

@@ -162,7 +162,7 @@ async fn every_step_locks_what_it_says() {
     let mut seen = Vec::new();
     for step in migration.steps() {
         if step.run == Run::InTransaction {
-            assert!(step.up.starts_with("SET LOCAL lock_timeout = 2000;\n"), "{}", step.up);
+            assert!(step.up.starts_with("SET LOCAL lock_timeout = 500;\n"), "{}", step.up);
             owner.execute("begin").await.unwrap();
             let before: i64 = sqlx::query_scalar(READ).fetch_one(&mut owner).await.unwrap();
             owner.execute(AssertSqlSafe(step.up.clone())).await.unwrap();
