@@ -170,7 +170,8 @@ async fn every_step_locks_what_it_says() {
             let read: i64 = sqlx::query_scalar(READ).fetch_one(&mut owner).await.unwrap();
             owner.execute("commit").await.unwrap();
             let strongest = modes.iter().map(|mode| rank(mode)).max().unwrap_or(0);
-            let said = step.locks.mode().map_or(0, rank);
+            // Reading the catalog's row of a table locks it against being dropped from 18 on; nobody else waits for that.
+            let said = rank(step.locks.mode().unwrap_or("AccessShareLock"));
             assert!(strongest <= said, "{modes:?} is more than {:?}: {}", step.locks, step.up);
             if matches!(step.locks, Locks::Instant | Locks::InstantForWriters | Locks::Catalog) {
                 assert_eq!(read - before, 0, "rows are read under a strong lock: {}", step.up);
@@ -199,7 +200,6 @@ const READ: &str = "select coalesce(sum(seq_tup_read + coalesce(idx_tup_fetch, 0
 
 fn rank(mode: &str) -> usize {
     [
-        "",
         "AccessShareLock",
         "RowShareLock",
         "RowExclusiveLock",
