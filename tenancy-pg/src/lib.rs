@@ -47,7 +47,7 @@
 //!
 //! # What it does not
 //!
-//! - The guard reads the text it is given. What `DO` or a function runs is out of its sight, `set_config` too. Within a
+//! - The guard reads the text it is given. What a function runs is out of its sight, `set_config` too. Within a
 //!   transaction that changes the setting and puts it back, other tenants' rows can be read: bind values, never build SQL from them. A signed setting is to come.
 //! - Row level security hides rows, not their existence: planner estimates, statistics, sizes of relations, sequences
 //!   and unique indexes without the tenant column (a warning) tell of other tenants' rows.

@@ -7,9 +7,9 @@
 //!
 //! # What a guard can't see
 //!
-//! Text that becomes SQL on the server: `DO`, a function or procedure that calls `set_config` or runs `EXECUTE`, and
-//! built-in functions that take a query as text (`query_to_xml`, `ts_stat`). Against text of an attacker that gets that
-//! far the answer is the signed mode, in which the server itself refuses a key that nobody has signed.
+//! What a function or procedure of the database's own does: one that calls `set_config` or runs `EXECUTE` on a text it is
+//! given, in whatever language, or that an extension brings (`dblink`, `crosstab`). Against text of an attacker that
+//! finds one the answer is the signed mode, in which the server itself refuses a key that nobody has signed.
 
 mod lexer;
 mod rules;

@@ -5,10 +5,7 @@ use super::lexer::{Lexer, Token, Unterminated};
 /// A statement that the guard refused before it was sent. The transaction goes on as if it had not been tried.
 ///
 /// Admitted are `SELECT`, `INSERT`, `UPDATE`, `DELETE`, `MERGE`, `VALUES`, `TABLE` and `WITH`, `EXPLAIN` of those, and
-/// - `CALL` and `DO`: within a transaction the server lets neither commit. What they run is out of sight; see the crate
-///   docs on the signed mode;
-/// - `LOCK`: ends with the transaction;
-/// - `SHOW`: tells a setting and changes none.
+/// `CALL`: the server lets no procedure commit within a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Forbidden {
@@ -31,8 +28,12 @@ pub enum Forbidden {
     /// `COPY`. Postgres refuses `COPY .. FROM` under row level security.
     #[error("use copy_out; Postgres refuses COPY FROM under row level security, use insert_all")]
     Copy,
+    /// What runs SQL that it is given as a text, out of the guard's sight: `DO`, `query_to_xml` and its like, `ts_stat`,
+    /// `ts_rewrite`.
+    #[error("a statement may not run text as SQL")]
+    Hidden,
     /// Whatever else there is: objects (`SELECT INTO` too), rights, roles, maintenance, and `TRUNCATE`, which goes past
-    /// row level security.
+    /// row level security, and `LOCK` and `SHOW`, which `FOR UPDATE` and `current_setting` stand in for.
     #[error("only statements that read and write rows can be run here, see migrate")]
     Definition,
     /// More than one statement.
@@ -75,17 +76,18 @@ pub(crate) fn check(sql: &str) -> Result<(), Forbidden> {
         };
         match token {
             Token::Escaped => return Err(Forbidden::Unreadable),
-            Token::Quoted(name) if changes_settings(updates, |one| name == one) => return Err(Forbidden::Session),
-            Token::Word(word) if changes_settings(updates, |one| folds_to(word, one)) => {
-                return Err(Forbidden::Session);
+            Token::Quoted(name) => {
+                check_name(updates, |one| name == one)?;
+                inserts = false;
             }
             // SELECT INTO makes a table.
             Token::Word(word) if word.eq_ignore_ascii_case("into") && !inserts => return Err(Forbidden::Definition),
             Token::Word(word) => {
+                check_name(updates, |one| folds_to(word, one))?;
                 inserts = is_one_of(word, &["insert", "merge"]);
                 updates |= word.eq_ignore_ascii_case("update");
             }
-            Token::Quoted(_) | Token::Open | Token::Close | Token::Semicolon | Token::Other => inserts = false,
+            Token::Open | Token::Close | Token::Semicolon | Token::Other => inserts = false,
         }
     }
     Ok(())
@@ -122,9 +124,13 @@ fn verb(word: &str) -> Result<Part, Forbidden> {
     Err(known.map_or(Forbidden::Definition, |(_, why)| *why))
 }
 
-/// Whether it is the name of what changes a setting: an update of the view `pg_settings` calls `set_config`.
-fn changes_settings(updates: bool, is: impl Fn(&str) -> bool) -> bool {
-    is("set_config") || updates && is("pg_settings")
+/// Refuses the names of what changes a setting (an update of the view `pg_settings` calls `set_config`) and of what runs
+/// a text as SQL.
+fn check_name(updates: bool, is: impl Fn(&str) -> bool) -> Result<(), Forbidden> {
+    if is("set_config") || updates && is("pg_settings") {
+        return Err(Forbidden::Session);
+    }
+    if RUNS_TEXT.iter().any(|name| is(name)) { Err(Forbidden::Hidden) } else { Ok(()) }
 }
 
 fn is_one_of(word: &str, words: &[&str]) -> bool {
@@ -144,8 +150,7 @@ impl From<Unterminated> for Forbidden {
     }
 }
 
-const ADMITTED: &[&str] =
-    &["select", "insert", "update", "delete", "merge", "with", "values", "table", "call", "do", "lock", "show"];
+const ADMITTED: &[&str] = &["select", "insert", "update", "delete", "merge", "with", "values", "table", "call"];
 const REFUSED: &[(&[&str], Forbidden)] = &[
     (&["begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release"], Forbidden::Transaction),
     (&["set", "reset", "discard", "load"], Forbidden::Session),
@@ -153,6 +158,26 @@ const REFUSED: &[(&[&str], Forbidden)] = &[
     (&["declare", "fetch", "move", "close"], Forbidden::Cursor),
     (&["listen", "unlisten", "notify"], Forbidden::Channel),
     (&["copy"], Forbidden::Copy),
+    (&["do"], Forbidden::Hidden),
+];
+/// The built-in functions that take SQL, or the name of what they run it on, as a text.
+const RUNS_TEXT: &[&str] = &[
+    "query_to_xml",
+    "query_to_xmlschema",
+    "query_to_xml_and_xmlschema",
+    "cursor_to_xml",
+    "cursor_to_xmlschema",
+    "table_to_xml",
+    "table_to_xmlschema",
+    "table_to_xml_and_xmlschema",
+    "schema_to_xml",
+    "schema_to_xmlschema",
+    "schema_to_xml_and_xmlschema",
+    "database_to_xml",
+    "database_to_xmlschema",
+    "database_to_xml_and_xmlschema",
+    "ts_stat",
+    "ts_rewrite",
 ];
 const EXPLAIN_OPTIONS: &[&str] = &["analyze", "analyse", "verbose"];
 
@@ -174,9 +199,8 @@ mod tests {
             "explain analyze verbose delete from note",
             "explain ((select 1))",
             "select 'set_config', $$pg_settings$$ from set_config_of",
-            "do $$ begin perform set_config('a.b', '', true); end $$",
             "select name, setting from pg_settings for update",
-            "lock table note in share mode",
+            "call anything(1)",
         ] {
             assert_eq!(check(sql), Ok(()), "{sql}");
         }
@@ -198,6 +222,9 @@ mod tests {
             ("select * into taken from note", Forbidden::Definition),
             ("explain analyze execute x", Forbidden::Prepared),
             ("explain (analyze) create table x as select 1", Forbidden::Definition),
+            ("do $$ begin end $$", Forbidden::Hidden),
+            ("select query_to_XML('select 1', true, true, '')", Forbidden::Hidden),
+            ("select \"ts_stat\"('select 1')", Forbidden::Hidden),
             ("truncate note", Forbidden::Definition),
             ("repack note", Forbidden::Definition),
             ("copy note from stdin", Forbidden::Copy),

@@ -153,7 +153,7 @@ async fn nothing_of_an_attack_reaches_the_next_borrower() {
     world.server.run(&format!("drop role {other}")).await;
 }
 
-/// Transaction control goes over the raw connection, which is closed afterwards; everything else into a `DO` block.
+/// Transaction control goes over the raw connection, which is closed afterwards; everything else into a function.
 async fn past_the_guard(tx: &mut TenantTx<'_>, first: &str, sql: &str) -> sqlx::Result<PgQueryResult> {
     if first.starts_with("commit") || first.starts_with("rollback") {
         let connection = danger::connection(tx, "the guard would refuse").await.unwrap();

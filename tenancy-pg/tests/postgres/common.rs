@@ -8,8 +8,8 @@ use tenancy_pg::{
 };
 use tenancy_testkit::{APP, TestDatabase, TestTenants, ThrowawayPostgres};
 
-/// `note(id, tenant_id, body, slug)`: two rows of acme, three of globex. `country(code)` is global. The function
-/// `pretend(key)` changes the setting where the guard can't see it.
+/// `note(id, tenant_id, body, slug)`: two rows of acme, three of globex. `country(code)` is global. The functions
+/// `pretend(key)` and `smuggle(sql)` do what the guard can't see.
 pub(crate) struct World {
     pub(crate) tenants: TestTenants,
     pub(crate) server: TestDatabase,
@@ -36,6 +36,7 @@ impl World {
                  create index on note (tenant_id);
                  create table country (code text primary key);
                  insert into country values ('at'), ('ch');
+                 create function smuggle(sql text) returns void language plpgsql as $$ begin execute sql; end $$;
                  create function pretend(key text) returns text language sql
                      as $$ select set_config('tenancy.row_key', key, true) $$;",
             )
@@ -87,7 +88,7 @@ pub(crate) fn declaration() -> Declaration {
 
 /// A statement where the guard can't see it.
 pub(crate) fn smuggled(sql: &str) -> String {
-    format!("do $smuggled$ begin execute $inside${sql}$inside$; end $smuggled$")
+    format!("select smuggle($inside${sql}$inside$)")
 }
 
 /// Everything a tenant sees, as its bodies.

@@ -6,7 +6,7 @@ use sqlx::AssertSqlSafe;
 use tenancy_core::Denial;
 use tenancy_pg::{Database, PgError, PgOptions, TenantDb};
 
-use crate::common::{ACME, GLOBEX, World, bodies, scalar};
+use crate::common::{ACME, GLOBEX, World, bodies, scalar, smuggled};
 
 /// Everything pinned, as the session sees it.
 async fn settings(db: &TenantDb) -> String {
@@ -60,10 +60,7 @@ async fn a_session_starts_and_goes_back_to_the_same_settings() {
         "idle_in_transaction_session_timeout = 1000",
         "lock_timeout = 1",
     ] {
-        sqlx::query(AssertSqlSafe(format!("do $do$ begin set session {change}; end $do$")))
-            .execute(&acme)
-            .await
-            .unwrap();
+        sqlx::query(AssertSqlSafe(smuggled(&format!("set session {change}")))).execute(&acme).await.unwrap();
         assert_eq!(settings(&globex).await, PINNED, "{change}");
         assert_eq!(backend(&globex).await, pid, "{change}: it was cleaned, not closed");
     }
@@ -110,14 +107,8 @@ async fn it_makes_no_difference_where_a_connection_comes_from() {
     for (what, comes) in [
         ("fresh, and reused after a commit", Comes::After("update note set body = body where id = 1")),
         ("after a statement that failed", Comes::After("select 1/0")),
-        (
-            "after a session setting",
-            Comes::After("do $do$ begin set session default_transaction_read_only = on; end $do$"),
-        ),
-        (
-            "after a prepared statement of SQL, so a new one",
-            Comes::After("do $do$ begin execute 'prepare mine as select 1'; end $do$"),
-        ),
+        ("after a session setting", Comes::After("select smuggle('set session default_transaction_read_only = on')")),
+        ("after a prepared statement of SQL, so a new one", Comes::After("select smuggle('prepare mine as select 1')")),
         ("after a lock of the session", Comes::After("select pg_advisory_lock(7)")),
         ("it died while idle", Comes::Died),
         ("it was idle for too long", Comes::Expired),
