@@ -98,6 +98,7 @@ mod statement;
 mod stream;
 mod tenant_db;
 mod tenant_tx;
+mod tx_options;
 mod untenanted;
 mod visible;
 mod witness;
@@ -131,5 +132,6 @@ pub use signed::{
 };
 pub use tenant_db::TenantDb;
 pub use tenant_tx::TenantTx;
+pub use tx_options::{Isolation, TxOptions};
 pub use untenanted::Untenanted;
 pub use visible::{OrNotVisible, Scoped};

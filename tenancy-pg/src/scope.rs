@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tenancy_core::{Life, RowKey, TenantRecord, Zeroizing};
 use uuid::Uuid;
@@ -10,9 +9,10 @@ use uuid::Uuid;
 use crate::declaration::Setting;
 use crate::error::PgError;
 use crate::ident::quote_text;
-use crate::seeds::{Seeds, millis};
+use crate::seeds::Seeds;
 use crate::session::{IDENTITY, Identity};
 use crate::signed::{NONCE, SEAL_SETTING, SigningKeys};
+use crate::tx_options::TxOptions;
 
 /// Whose transaction it is: the setting and the text it must hold from the first statement to the last, or what seals it.
 ///
@@ -57,32 +57,24 @@ impl Scope {
 
     /// Begins and sets the scope in one round-trip. `SET LOCAL` ends with the transaction, whatever ends it.
     ///
-    /// `statement_timeout` is for a caller with less time than every session starts with. The last statement returns, in
-    /// this order:
+    /// The last statement returns, in this order:
     /// - when the transaction began, which no other transaction can repeat;
     /// - the backend;
     /// - what a seal is made over, or nothing;
     /// - on a session that is shared, whether it is clean: whose it was before, nobody knows.
     ///
-    /// It is a query, too, and after the first one the server refuses to make a transaction that only reads one that
-    /// writes.
-    pub(crate) fn opening(&self, access: Access, statement_timeout: Option<Duration>) -> Opening {
-        let begin = match access {
-            Access::ReadWrite => "begin",
-            Access::ReadOnly => "begin read only",
-        };
-        let mut sql = format!("{begin}; {}", self.seeds.in_transaction());
+    /// It is a query, too, and after the first one the server refuses to change the isolation level, or to make a
+    /// transaction that only reads one that writes.
+    pub(crate) fn opening(&self, options: TxOptions) -> Opening {
+        let mut sql = format!("{}; {}", options.begin(), self.seeds.in_transaction());
         if self.signer.is_none() {
             sql += &format!("set local {} = {}; ", self.setting.quoted(), quote_text(&self.value));
         }
-        if let Some(timeout) = statement_timeout {
-            let least = timeout.max(Duration::from_millis(1));
-            sql += &format!("set local statement_timeout = {}; ", millis(least));
-        }
+        sql += &options.time_outs();
         let nonce = if self.signer.is_some() { NONCE } else { "''" };
         let clean = if self.seeds.keeps_sessions() { "true" } else { CLEAN };
         sql += &format!("select {BEGAN_AT}, pg_catalog.pg_backend_pid(), {nonce}, {clean}");
-        Opening { sql, access }
+        Opening { sql, access: options.access() }
     }
 
     /// The statement that puts the seal of this transaction into its place; none where scopes are not signed.
@@ -253,13 +245,12 @@ mod tests {
         let name = TenantId::parse("acme").unwrap();
         let tenant = TenantRecord::new(name, Life::random(), SystemTime::now()).row_key_of(RowKey::BigInt(-7));
         let scope = Scope::of(declaration.setting_name(), &tenant, None, &seeds).unwrap();
-        let opening = scope.opening(Access::ReadOnly, Some(Duration::from_secs(2))).sql;
+        let second = std::time::Duration::from_secs(1);
+        let opening = scope.opening(TxOptions::new().read_only().within(second, Some(second))).sql;
         let start =
-            "begin read only; set local \"tenancy.row_key\" = '-7'; set local statement_timeout = 2000; select ";
+            "begin read only; set local \"tenancy.row_key\" = '-7'; set local statement_timeout = 1000; select ";
         assert!(opening.starts_with(start), "{opening}");
-        // Zero would mean no limit.
-        assert!(scope.opening(Access::ReadWrite, Some(Duration::ZERO)).sql.contains("= 1; select "));
-        let patient = scope.opening(Access::ReadWrite, None).sql;
+        let patient = scope.opening(TxOptions::new()).sql;
         assert!(patient.starts_with("begin; set local \"tenancy.row_key\" = '-7'; select "), "{patient}");
         assert!(!format!("{scope:?}").contains('7'));
     }

@@ -17,6 +17,7 @@ use crate::scope::{Access, Scope};
 use crate::statement::OneStatement;
 use crate::stream::stream;
 use crate::tenant_tx::{Step, TenantTx};
+use crate::tx_options::TxOptions;
 use crate::witness::Witness;
 
 /// The database in one tenant's scope. Owned, cheap to clone, `Send + Sync + 'static`.
@@ -51,17 +52,24 @@ impl TenantDb {
         Self { shared, pass, scope }
     }
 
-    /// Begins a transaction that may write.
+    /// Begins a transaction that may write, read committed.
     ///
-    /// One round-trip, in the isolation level that is the default of the role or database: the server refuses to change
-    /// it after the batch that opens the scope. Dropped before it answers: the connection is closed and the record says
-    /// `cancelled`.
+    /// One round-trip. Dropped before it answers: the connection is closed and the record says `cancelled`.
     ///
     /// # Errors
     /// [`PgError::Denied`], recorded; [`PgError::Busy`] when no connection came free in time;
     /// [`PgError::Inspection`] after a re-inspection that failed; or what the server said to the opening batch.
     pub async fn begin(&self) -> Result<TenantTx<'_>, PgError> {
-        self.open("pg.begin", Access::ReadWrite).await
+        self.begin_with(TxOptions::new()).await
+    }
+
+    /// Begins a transaction in another isolation level or with other time-outs. As many round-trips, and dropped as
+    /// [`begin`](Self::begin).
+    ///
+    /// # Errors
+    /// As [`begin`](Self::begin).
+    pub async fn begin_with(&self, options: TxOptions) -> Result<TenantTx<'_>, PgError> {
+        self.open("pg.begin", options).await
     }
 
     /// Begins a transaction that can't write: Postgres refuses (SQLSTATE 25006). It needs no commit; dropped, it ends
@@ -70,7 +78,7 @@ impl TenantDb {
     /// # Errors
     /// As [`begin`](Self::begin).
     pub async fn read(&self) -> Result<TenantTx<'_>, PgError> {
-        self.open("pg.read", Access::ReadOnly).await
+        self.open("pg.read", TxOptions::new().read_only()).await
     }
 
     /// The context.
@@ -87,14 +95,14 @@ impl TenantDb {
         &self.shared
     }
 
-    async fn open(&self, action: &'static str, access: Access) -> Result<TenantTx<'_>, PgError> {
+    async fn open(&self, action: &'static str, options: TxOptions) -> Result<TenantTx<'_>, PgError> {
         let entered = self.pass.enter(action).await?;
         if let Err(error) = self.shared.ensure_inspected() {
             entered.failed();
             return Err(error);
         }
         let remaining = entered.context().remaining();
-        let opening = self.scope.opening(access, self.shared.options.shortened(remaining));
+        let opening = self.scope.opening(options.within(remaining, self.shared.options.shortened(remaining)));
         let lease = Lease::open(&self.shared.pool, &self.scope, &opening, Witness::Tenant(self.pass.clone()));
         match tokio::time::timeout(remaining, lease).await {
             Err(_elapsed) => Err(entered.deny(Denial::DeadlinePassed).into()),
@@ -104,7 +112,7 @@ impl TenantDb {
                 Err(error)
             }
             Ok(Ok(lease)) => {
-                let reads_only = access == Access::ReadOnly;
+                let reads_only = options.access() == Access::ReadOnly;
                 Ok(TenantTx::new(&self.pass, Arc::clone(&self.scope), entered, lease, reads_only))
             }
         }
@@ -115,7 +123,7 @@ impl TenantDb {
     }
 
     async fn statement(&self) -> Result<TenantTx<'_>, PgError> {
-        self.open("pg.statement", Access::ReadWrite).await
+        self.open("pg.statement", TxOptions::new()).await
     }
 }
 

@@ -15,10 +15,11 @@ use crate::error::PgError;
 use crate::guard::GUARD;
 use crate::lease::{Closing, Lease};
 use crate::redact::redact;
-use crate::scope::{Access, End, Scope};
+use crate::scope::{End, Scope};
 use crate::statement::{OneStatement, guarded};
 use crate::stream::{Outlet, stream};
 use crate::tenant_tx::Step;
+use crate::tx_options::TxOptions;
 use crate::witness::{UNPROVEN, Witness};
 
 /// Reads what is declared global, with no tenant set.
@@ -41,7 +42,7 @@ impl Untenanted {
     async fn open(&self) -> Result<Lease, PgError> {
         self.shared.gate.ensure_open()?;
         self.shared.ensure_inspected()?;
-        let opening = self.scope.opening(Access::ReadOnly, None);
+        let opening = self.scope.opening(TxOptions::new().read_only());
         let witness = Witness::Nobody(self.shared.gate.clone());
         match Lease::open(&self.shared.pool, &self.scope, &opening, witness).await {
             Err(PgError::Denied(denial)) => Err(self.shared.gate.refuse("pg.untenanted", denial).into()),

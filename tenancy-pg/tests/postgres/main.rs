@@ -32,5 +32,6 @@ mod signed;
 mod signed_scope;
 mod signing_keys;
 mod standing;
+mod tx_options;
 mod unproven;
 mod wire;
