@@ -236,6 +236,19 @@ impl Lease {
             && identity.is(proof, 2)
     }
 
+    /// Proves the scope in the middle of the transaction and runs a command of ours behind the proof, in one round-trip.
+    pub(crate) async fn prove_then(&mut self, scope: &Scope, command: &str) -> Closing {
+        match self.batch(&format!("{}; {command}", scope.proof(&self.began))).await {
+            Ok(rows) => Closing::Ended { wrote: wrote(&rows) },
+            Err(stopped) => stopped.closing(0),
+        }
+    }
+
+    /// Runs a command of ours.
+    pub(crate) async fn command(&mut self, sql: &str) -> Result<(), sqlx::Error> {
+        Ok(self.batch(sql).await.map(drop)?)
+    }
+
     async fn batch(&mut self, sql: &str) -> Result<Vec<PgRow>, Stopped> {
         match self.connection() {
             Ok(connection) => batch(connection, sql).await,

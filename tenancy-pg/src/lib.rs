@@ -90,6 +90,7 @@ mod propose;
 mod queue;
 mod redact;
 mod registry;
+mod savepoint;
 mod scope;
 mod seeds;
 mod session;
@@ -125,6 +126,7 @@ pub use propose::{Proposal, Proposed, Undecided, propose};
 pub use queue::{AfterRetry, Claimed, Queue, QueueDepth, QueueOptions, QueuedJob, queue_sql};
 pub use redact::DatabaseError;
 pub use registry::TenantRegistry;
+pub use savepoint::TenantSavepoint;
 pub use seeds::SynchronousCommit;
 pub use signed::{
     SigningKey, SigningKeyError, SigningKeyId, SigningKeys, registrar_sql, retire_key_sql, signed_schema_sql,

@@ -86,16 +86,31 @@ impl Scope {
 
     /// Proves the scope and ends the transaction.
     ///
-    /// The proof fails unless this is still the transaction that [`opening`](Self::opening) began, its setting and seal
-    /// hold what was put there, it can't write if it was to read, and no cursor would run its query on at the commit;
-    /// then nothing after it runs: no commit. What it returns says whether the transaction wrote anything. Names are
-    /// qualified, so that a search path that the transaction changed can't put other functions in their place.
+    /// Nothing after the proof runs unless it holds: no commit. What it returns says whether the transaction wrote
+    /// anything.
     pub(crate) fn ending(&self, end: End, began: &Began) -> Ending {
+        let proof = self.proof(began);
+        match (end, began.access) {
+            // Deferred triggers run before the proof and not after it.
+            (End::Commit, Access::ReadWrite) => {
+                Ending { sql: format!("set constraints all immediate; {proof}; commit"), proof_at: 1 }
+            }
+            (End::Commit, Access::ReadOnly) => Ending { sql: format!("{proof}; commit"), proof_at: 0 },
+            (End::Rollback, Access::ReadWrite | Access::ReadOnly) => {
+                Ending { sql: format!("{proof}; rollback"), proof_at: 0 }
+            }
+        }
+    }
+
+    /// Fails unless this is still the transaction that [`opening`](Self::opening) began, its setting and seal hold what
+    /// was put there, it can't write if it was to read, and no cursor would run its query on at the commit. Names are
+    /// qualified, so that a search path that the transaction changed can't put other functions in their place.
+    pub(crate) fn proof(&self, began: &Began) -> String {
         let kept_access = match began.access {
             Access::ReadWrite => "true",
             Access::ReadOnly => READ_ONLY_STILL,
         };
-        let verify = format!(
+        format!(
             "select 1 operator(pg_catalog./) ({} and {} \
              and {BEGAN_AT} operator(pg_catalog.=) {} and {kept_access} \
              and not exists (select from pg_catalog.pg_cursors where is_holdable))::pg_catalog.int4, \
@@ -103,17 +118,7 @@ impl Scope {
             holds(self.setting.as_str(), &self.value),
             holds(SEAL_SETTING, &began.seal),
             began.at
-        );
-        match (end, began.access) {
-            // Deferred triggers run before the proof and not after it.
-            (End::Commit, Access::ReadWrite) => {
-                Ending { sql: format!("set constraints all immediate; {verify}; commit"), proof_at: 1 }
-            }
-            (End::Commit, Access::ReadOnly) => Ending { sql: format!("{verify}; commit"), proof_at: 0 },
-            (End::Rollback, Access::ReadWrite | Access::ReadOnly) => {
-                Ending { sql: format!("{verify}; rollback"), proof_at: 0 }
-            }
-        }
+        )
     }
 
     /// Cleans a session after its transaction and shows, in the last row, that it is clean and which one it is.

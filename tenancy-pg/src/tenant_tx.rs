@@ -34,17 +34,30 @@ use crate::witness::UNPROVEN;
 #[must_use = "a transaction that is dropped is rolled back"]
 pub struct TenantTx<'t> {
     pass: &'t Pass,
-    scope: Arc<Scope>,
+    pub(crate) scope: Arc<Scope>,
     entered: Option<Entered<'t>>,
-    lease: Option<Lease>,
+    pub(crate) lease: Option<Lease>,
     keeps_nothing: bool,
     /// That a statement failed is on record.
     failed: bool,
+    /// How many savepoints are open.
+    pub(crate) depth: u32,
+    /// The outermost savepoint that was dropped and is still to be undone.
+    pub(crate) dropped: Option<u32>,
 }
 
 impl<'t> TenantTx<'t> {
     pub(crate) fn new(pass: &'t Pass, scope: Arc<Scope>, entered: Entered<'t>, lease: Lease, reads_only: bool) -> Self {
-        Self { pass, scope, entered: Some(entered), lease: Some(lease), keeps_nothing: reads_only, failed: false }
+        Self {
+            pass,
+            scope,
+            entered: Some(entered),
+            lease: Some(lease),
+            keeps_nothing: reads_only,
+            failed: false,
+            depth: 0,
+            dropped: None,
+        }
     }
 
     /// Commits, after the deadline and the tenant's standing were checked once more and the server has shown that the
@@ -58,6 +71,7 @@ impl<'t> TenantTx<'t> {
     /// ended the transaction: nothing is committed then. [`PgError::Interrupted`], or [`PgError::Database`] when the
     /// server refuses (an aborted transaction, a deferred constraint).
     pub async fn commit(mut self) -> Result<(), PgError> {
+        self.undo_dropped().await?;
         let (entered, lease) = self.take()?;
         if let Err(denial) = entered.check_fresh().await {
             return Err(entered.deny(denial).into());
@@ -110,7 +124,7 @@ impl<'t> TenantTx<'t> {
 
     /// See [`danger::connection`](crate::danger::connection).
     pub(crate) async fn hand_out(&mut self, reason: &'static str) -> Result<&mut PgConnection, PgError> {
-        self.check().await?;
+        self.ready().await?;
         self.pass.exit("danger.connection", reason).await?;
         let lease = self.lease.as_mut().ok_or(PgError::Interrupted)?;
         Ok(lease.hand_out()?)
@@ -126,19 +140,19 @@ impl<'t> TenantTx<'t> {
         self.pass
     }
 
-    fn forbidden(&self) {
+    pub(crate) fn forbidden(&self) {
         self.pass.failed_as("pg.statement", GUARD);
     }
 
     /// Checks the deadline and the standing, asking the directory where its answer is getting old; a denial is recorded
     /// and ends the transaction.
-    async fn check(&mut self) -> Result<(), PgError> {
+    pub(crate) async fn check(&mut self) -> Result<(), PgError> {
         let entered = self.entered.as_ref().ok_or(PgError::Interrupted)?;
         let Err(denial) = entered.check_fresh().await else { return Ok(()) };
         Err(self.deny(denial))
     }
 
-    fn deny(&mut self, denial: Denial) -> PgError {
+    pub(crate) fn deny(&mut self, denial: Denial) -> PgError {
         drop(self.lease.take());
         match self.entered.take() {
             Some(entered) => entered.deny(denial).into(),
@@ -151,7 +165,7 @@ impl<'t> TenantTx<'t> {
     /// The lease is out of `self` while the statement runs and comes back only when it has ended in a way that leaves
     /// the protocol in step; dropped before that, the lease closes the connection.
     pub(crate) async fn relay(&mut self, statement: OneStatement, out: &Outlet<Step>) -> Result<(), sqlx::Error> {
-        self.check().await?;
+        self.ready().await?;
         let mut lease = self.lease.take().ok_or(PgError::Interrupted)?;
         let (mut seen, mut checked) = (0_usize, Instant::now());
         let ended = {
@@ -176,7 +190,7 @@ impl<'t> TenantTx<'t> {
 
     /// After a refusal of the server the protocol is in step and a rollback, to a savepoint perhaps, can follow. After
     /// any other error nobody knows.
-    async fn settle<T>(&mut self, lease: Lease, ended: Result<T, sqlx::Error>) -> Result<T, sqlx::Error> {
+    pub(crate) async fn settle<T>(&mut self, lease: Lease, ended: Result<T, sqlx::Error>) -> Result<T, sqlx::Error> {
         let error = match ended {
             Ok(value) => {
                 self.lease = Some(lease);
@@ -206,7 +220,7 @@ impl<'t> TenantTx<'t> {
 
     pub(crate) async fn prepare(&mut self, sql: SqlStr, types: &[PgTypeInfo]) -> Result<PgStatement, sqlx::Error> {
         let sql = guarded(sql, || self.forbidden())?;
-        self.check().await?;
+        self.ready().await?;
         let mut lease = self.lease.take().ok_or(PgError::Interrupted)?;
         let ended = lease.prepare(sql, types).await;
         self.settle(lease, ended).await
@@ -214,7 +228,7 @@ impl<'t> TenantTx<'t> {
 
     pub(crate) async fn describe_statement(&mut self, sql: SqlStr) -> Result<sqlx::Describe<Postgres>, sqlx::Error> {
         let sql = guarded(sql, || self.forbidden())?;
-        self.check().await?;
+        self.ready().await?;
         let mut lease = self.lease.take().ok_or(PgError::Interrupted)?;
         let ended = lease.connection()?.describe(sql).await;
         self.settle(lease, ended).await
@@ -303,8 +317,8 @@ fn failed(entered: Entered<'_>, proven: bool) {
 }
 
 /// The deadline and the standing are looked at after so many rows,
-const ROWS_PER_CHECK: usize = 64;
+pub(crate) const ROWS_PER_CHECK: usize = 64;
 /// and before a row that was asked for later than this after the last look.
-const CHECK_LASTS: Duration = Duration::from_millis(100);
+pub(crate) const CHECK_LASTS: Duration = Duration::from_millis(100);
 /// A connection that does not roll back within this time is closed.
 const ROLLBACK_PATIENCE: Duration = Duration::from_secs(5);

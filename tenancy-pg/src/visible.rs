@@ -3,6 +3,7 @@
 use tenancy_core::{Denial, Pass};
 
 use crate::error::PgError;
+use crate::savepoint::TenantSavepoint;
 use crate::tenant_db::TenantDb;
 use crate::tenant_tx::TenantTx;
 
@@ -29,14 +30,15 @@ impl<T> OrNotVisible for Option<T> {
     }
 }
 
-/// A handle in a tenant's scope: [`TenantDb`] and [`TenantTx`]. Sealed.
+/// A handle in a tenant's scope: [`TenantDb`], [`TenantTx`] and [`TenantSavepoint`]. Sealed.
 pub trait Scoped: sealed::HasPass {}
 
 impl Scoped for TenantDb {}
 impl Scoped for TenantTx<'_> {}
+impl Scoped for TenantSavepoint<'_, '_> {}
 
 mod sealed {
-    use super::{Pass, TenantDb, TenantTx};
+    use super::{Pass, TenantDb, TenantSavepoint, TenantTx};
 
     /// A bound on a sealed trait brings its functions into scope for everybody, so the one that gives the pass away asks
     /// for a value that only this crate can make.
@@ -50,6 +52,12 @@ mod sealed {
     impl HasPass for TenantDb {
         fn pass(&self, _: ThisCrate) -> &Pass {
             self.pass()
+        }
+    }
+
+    impl HasPass for TenantSavepoint<'_, '_> {
+        fn pass(&self, _: ThisCrate) -> &Pass {
+            self.tx().pass()
         }
     }
 

@@ -26,6 +26,7 @@ mod migrations;
 mod policies;
 mod poolers;
 mod queue;
+mod savepoints;
 mod sealed;
 mod sessions;
 mod signed;

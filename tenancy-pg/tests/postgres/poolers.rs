@@ -9,7 +9,7 @@ use tenancy_core::Denial;
 use tenancy_pg::{Database, Inspected, PgError, PgOptions, Pooler, TenantDb};
 use tenancy_testkit::{PgBouncerOptions, PoolMode, TestDatabase, ThrowawayPgBouncer};
 
-use crate::common::{ACME, GLOBEX, World, bodies};
+use crate::common::{ACME, GLOBEX, World, bodies, smuggled};
 
 async fn bouncer(world: &World, options: PgBouncerOptions) -> ThrowawayPgBouncer {
     ThrowawayPgBouncer::start(&world.server, &options).await.unwrap_or_else(|e| panic!("{e}"))
@@ -153,7 +153,7 @@ async fn nothing_is_left_on_a_shared_session() {
         ("LISTEN", "execute 'listen channel'".to_owned(), false),
         ("a seed", "perform setseed(0.25)".to_owned(), false),
     ] {
-        let sql = format!("do $do$ begin {block}; end $do$");
+        let sql = smuggled(&format!("do $do$ begin {block}; end $do$"));
         let ended = sqlx::query(AssertSqlSafe(sql)).execute(&acme).await;
         let denied = ended.err().and_then(|e| Denial::of(&e));
         assert_eq!(denied, breach.then_some(Denial::StoreBreach), "{what}");
