@@ -5,6 +5,7 @@ use sqlx::postgres::{PgConnection, PgRow};
 use sqlx::{AssertSqlSafe, Either, Executor};
 
 use crate::lease::Closing;
+use crate::redact::ends_the_session;
 
 /// Runs statements in the simple protocol, to the first error.
 pub(crate) async fn batch(connection: &mut PgConnection, sql: &str) -> Result<Vec<PgRow>, Stopped> {
@@ -29,6 +30,16 @@ pub(crate) struct Stopped {
 }
 
 impl Stopped {
+    /// A connection that could not be shown to be clean.
+    pub(crate) fn unclean() -> Self {
+        sqlx::Error::WorkerCrashed.into()
+    }
+
+    /// Whether it says nothing but that this connection is of no use: it died while it lay in the pool, or is unclean.
+    pub(crate) fn calls_for_another(&self) -> bool {
+        matches!(self.error, sqlx::Error::WorkerCrashed) || ends_the_session(&self.error)
+    }
+
     /// What it means for a closing batch with its proof in this place.
     pub(crate) fn closing(self, proof_at: usize) -> Closing {
         let code = self.error.as_database_error().and_then(|e| e.code()).map(|code| code.into_owned());
@@ -37,6 +48,12 @@ impl Stopped {
             (0, Some(IN_FAILED_TRANSACTION)) => Closing::WasAborted,
             (completed, _other) => Closing::Failed { error: self.error, proven: completed > proof_at },
         }
+    }
+}
+
+impl From<sqlx::Error> for Stopped {
+    fn from(error: sqlx::Error) -> Self {
+        Self { error, completed: 0, rows: Vec::new() }
     }
 }
 

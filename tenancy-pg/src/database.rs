@@ -1,6 +1,7 @@
 //! The pool, before and after it was inspected.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tenancy_core::{Gate, Realm, StoreName, TenantContext};
@@ -72,6 +73,8 @@ pub(crate) struct Shared {
     pub(crate) listeners: Arc<Semaphore>,
     policy: InspectPolicy,
     last: Mutex<Inspection>,
+    /// That connections were found to lead elsewhere than declared.
+    mismatched: AtomicBool,
 }
 
 impl Database<Uninspected> {
@@ -118,8 +121,17 @@ impl Database<Uninspected> {
         let pool = Pool::new(options.connect_options(), seeds.clone(), options.limits());
         let seeds = Arc::new(seeds);
         let declaration = declaration.clone();
-        let (listeners, last) = (Arc::new(Semaphore::new(LISTENERS)), Mutex::new(inspection));
-        let shared = Shared { gate, pool, options, seeds, declaration, listeners, policy, last };
+        let shared = Shared {
+            gate,
+            pool,
+            options,
+            seeds,
+            declaration,
+            listeners: Arc::new(Semaphore::new(LISTENERS)),
+            policy,
+            last: Mutex::new(inspection),
+            mismatched: AtomicBool::new(false),
+        };
         Ok(Database { state: Inspected { shared: Arc::new(shared) } })
     }
 
@@ -164,17 +176,18 @@ impl Database<Inspected> {
         Untenanted::new(Arc::clone(&self.state.shared))
     }
 
-    /// Looks again. After a report with a fatal finding no handle of this database begins anything until a later one is
-    /// free of them.
+    /// Looks again. After a report with a fatal finding, or once another pooler was found than the declared one, no handle
+    /// of this database begins anything until a later look is free of that. On a timer: [`watch`](Self::watch).
     ///
     /// # Errors
     /// As [`Database::inspect`]. One that can't look leaves the last report standing.
     pub async fn reinspect(&self) -> Result<Inspection, PgError> {
-        let shared = &self.state.shared;
-        pooler::verify(&shared.options, shared.declaration.setting()).await?;
-        let inspection = inspect::inspect(&shared.options, &shared.declaration, shared.policy).await?;
-        *shared.last.lock().unwrap_or_else(PoisonError::into_inner) = inspection.clone();
-        inspection.passed()
+        let shared = self.shared();
+        shared.settle(shared.look().await)
+    }
+
+    pub(crate) const fn shared(&self) -> &Arc<Shared> {
+        &self.state.shared
     }
 
     /// The last report: what was found and is not fatal.
@@ -190,8 +203,30 @@ impl Database<Inspected> {
 }
 
 impl Shared {
+    /// Looks at the database and at what stands between.
+    pub(crate) async fn look(&self) -> Result<Inspection, PgError> {
+        pooler::verify(&self.options, self.declaration.setting()).await?;
+        inspect::inspect(&self.options, &self.declaration, self.policy).await
+    }
+
+    /// Goes by what was found from now on.
+    pub(crate) fn settle(&self, looked: Result<Inspection, PgError>) -> Result<Inspection, PgError> {
+        match &looked {
+            Ok(inspection) => {
+                self.mismatched.store(false, Ordering::SeqCst);
+                *self.last.lock().unwrap_or_else(PoisonError::into_inner) = inspection.clone();
+            }
+            Err(PgError::PoolerMismatch) => self.mismatched.store(true, Ordering::SeqCst),
+            Err(_could_not_look) => {}
+        }
+        looked?.passed()
+    }
+
     /// Refuses after a re-inspection that failed.
     pub(crate) fn ensure_inspected(&self) -> Result<(), PgError> {
+        if self.mismatched.load(Ordering::SeqCst) {
+            return Err(PgError::PoolerMismatch);
+        }
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if last.fatal().next().is_none() { Ok(()) } else { Err(PgError::Inspection(Box::new(last.clone()))) }
     }

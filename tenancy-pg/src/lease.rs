@@ -12,13 +12,12 @@ use std::time::Duration;
 use futures_core::stream::BoxStream;
 use sqlx::postgres::{PgConnection, PgRow, PgStatement, PgTypeInfo};
 use sqlx::{Connection, Executor, Row, SqlStr};
-use tenancy_core::Denial;
+use tenancy_core::{Denial, Life};
 use tokio::runtime::Handle;
 
 use crate::batch::{Stopped, batch};
 use crate::error::PgError;
 use crate::pool::{Pool, Taken};
-use crate::redact::ends_the_session;
 use crate::scope::{Began, End, Ending, Opening, Scope};
 use crate::session::{Identity, Session};
 use crate::statement::OneStatement;
@@ -33,6 +32,8 @@ pub(crate) struct Lease {
     witness: Option<Witness>,
     /// That it was in other hands and is closed, clean or not.
     handed_out: bool,
+    /// That there is no transaction: a statement runs by itself where its tenant is at home.
+    visit: bool,
 }
 
 /// How a closing batch ended.
@@ -72,19 +73,63 @@ impl Lease {
     ) -> Result<Self, PgError> {
         let mut left = pool.most();
         loop {
-            let taken = Some(pool.take().await?);
-            let mut lease = Self { taken, began: opening.began(), witness: None, handed_out: false };
-            match lease.batch(&opening.sql).await {
+            let mut lease = Self::take(pool, scope, opening.began()).await?;
+            let opened = match lease.move_out(scope).await {
+                Ok(()) => lease.batch(&opening.sql).await,
+                Err(stopped) => Err(stopped),
+            };
+            match opened {
                 Ok(rows) => {
                     lease.begin(scope, rows.last().ok_or(PgError::RowNotFound)?).await?;
                     lease.witness = Some(witness);
                     return Ok(lease);
                 }
-                // It died while it lay in the pool.
-                Err(e) if left > 0 && ends_the_session(&e.error) => left -= 1,
+                // It died while it lay in the pool, or was not clean.
+                Err(e) if left > 0 && e.calls_for_another() => left -= 1,
                 Err(e) => return Err(e.error.into()),
             }
         }
+    }
+
+    /// Takes a connection where this scope's tenant is at home, or makes it at home on one: then in one round-trip.
+    /// Otherwise as [`open`](Self::open).
+    pub(crate) async fn visit(pool: &Arc<Pool>, scope: &Scope, witness: Witness) -> Result<Self, PgError> {
+        let mut left = pool.most();
+        loop {
+            let mut lease = Self::take(pool, scope, Began::nothing()).await?;
+            lease.visit = true;
+            let at_home = match &lease.taken {
+                Some(taken) if taken.is_warm_home_of(scope.life()) => Ok(()),
+                Some(_) | None => lease.clean_at_once(scope, true).await,
+            };
+            match at_home {
+                Ok(()) => {
+                    lease.witness = Some(witness);
+                    return Ok(lease);
+                }
+                Err(e) if left > 0 && e.calls_for_another() => left -= 1,
+                Err(e) => return Err(e.error.into()),
+            }
+        }
+    }
+
+    async fn take(pool: &Arc<Pool>, scope: &Scope, began: Began) -> Result<Self, PgError> {
+        let taken = Some(pool.take(scope.life()).await?);
+        Ok(Self { taken, began, witness: None, handed_out: false, visit: false })
+    }
+
+    /// A connection where another tenant is at home is cleaned, and proven, before anything else.
+    async fn move_out(&mut self, scope: &Scope) -> Result<(), Stopped> {
+        match self.taken.as_ref().and_then(Taken::home) {
+            Some(other) if scope.life() != Some(other) => self.clean_at_once(scope, false).await,
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    async fn clean_at_once(&mut self, scope: &Scope, kept: bool) -> Result<(), Stopped> {
+        let cleaning = scope.cleaning(&self.session()?.identity, kept);
+        let rows = self.batch(&cleaning).await?;
+        if self.is_clean(&rows) { Ok(()) } else { Err(Stopped::unclean()) }
     }
 
     /// Looks at what the opening batch returned, and seals the transaction where that is asked for.
@@ -148,6 +193,10 @@ impl Lease {
     /// Dropped at any await: the connection is closed, and the transaction may or may not have been committed. Whoever
     /// calls records what comes back.
     pub(crate) async fn close(mut self, scope: &Scope, end: End) -> Closing {
+        if self.visit {
+            self.leave(scope);
+            return Closing::Ended { wrote: false };
+        }
         if !self.keeps_its_session() {
             return self.close_and_clean(scope, end).await;
         }
@@ -171,50 +220,89 @@ impl Lease {
 
     /// Ends the transaction and cleans, in one round-trip, for a caller that nobody waits for. Dropped at any await: the
     /// connection is closed.
-    pub(crate) async fn close_and_clean(mut self, scope: &Scope, end: End) -> Closing {
-        let Ok(session) = self.session() else { return Closing::Breach };
-        let (Ending { sql, proof_at }, cleaning) = (scope.ending(end, &self.began), scope.cleaning(&session.identity));
-        let ended = self.batch(&format!("{sql}; {cleaning}")).await;
-        self.witness = None;
-        match ended {
+    pub(crate) async fn close_and_clean(self, scope: &Scope, end: End) -> Closing {
+        if self.visit {
+            self.leave(scope);
+            return Closing::Ended { wrote: false };
+        }
+        let (Ok(session), home) = (self.session(), self.next_home(scope)) else { return Closing::Breach };
+        let cleaning = scope.cleaning(&session.identity, home.is_some());
+        let abandoning = scope.abandoning(&session.identity, home.is_some());
+        let ending = scope.ending(end, &self.began);
+        self.end_and_clean(&ending, &cleaning, &abandoning, home).await
+    }
+
+    async fn end_and_clean(mut self, ending: &Ending, cleaning: &str, abandoning: &str, home: Option<Life>) -> Closing {
+        let ended = self.batch(&format!("{}; {cleaning}", ending.sql)).await;
+        let witness = self.witness.take();
+        let closing = match ended {
             Ok(rows) => {
-                self.give_back_if_clean(&rows);
+                self.give_back_if_clean(&rows, home);
                 Closing::Ended { wrote: wrote(&rows) }
             }
             // The transaction has ended; what failed is the cleaning, and the connection pays for it.
-            Err(Stopped { completed, rows, .. }) if completed > proof_at + 1 => Closing::Ended { wrote: wrote(&rows) },
+            Err(Stopped { completed, rows, .. }) if completed > ending.end_at => Closing::Ended { wrote: wrote(&rows) },
             Err(stopped) => {
-                let closing = stopped.closing(proof_at);
-                if matches!(closing, Closing::WasAborted)
-                    && let Ok(session) = self.session()
-                {
-                    let abandoning = scope.abandoning(&session.identity);
-                    self.clean(&abandoning).await;
+                let closing = stopped.closing(ending.proof_at);
+                if matches!(closing, Closing::WasAborted) && !self.visit {
+                    return self.abandon(abandoning, home).await;
                 }
                 closing
             }
+        };
+        if self.visit
+            && let Some(witness) = witness
+        {
+            match closing {
+                Closing::Ended { .. } => {}
+                Closing::Breach => witness.breach(),
+                Closing::WasAborted | Closing::Failed { .. } => witness.unproven(),
+            }
         }
+        closing
+    }
+
+    async fn abandon(self, abandoning: &str, home: Option<Life>) -> Closing {
+        self.clean(abandoning, home).await;
+        Closing::WasAborted
+    }
+
+    /// Reads back, behind the scenes, whether a statement without a transaction ran in its scope; there is nobody left to
+    /// tell but the record.
+    fn leave(self, scope: &Scope) {
+        let (Ok(runtime), Ok(session)) = (Handle::try_current(), self.session()) else { return };
+        let home = self.next_home(scope);
+        let (ending, cleaning) = (scope.reading_back(), scope.cleaning(&session.identity, home.is_some()));
+        runtime.spawn(async move {
+            tokio::time::timeout(CLEANING_PATIENCE, self.end_and_clean(&ending, &cleaning, "", home)).await
+        });
+    }
+
+    /// For whom the connection is kept after this.
+    fn next_home(&self, scope: &Scope) -> Option<Life> {
+        scope.life().filter(|_| self.taken.as_ref().is_some_and(|taken| taken.may_stay(scope.life())))
     }
 
     /// The lease stays dirty until the cleaning has answered: if the runtime ends meanwhile, or there is none, the
     /// connection is closed.
-    fn clean_behind_the_scenes(self, cleaning: fn(&Scope, &Identity) -> String, scope: &Scope) {
+    fn clean_behind_the_scenes(self, cleaning: fn(&Scope, &Identity, bool) -> String, scope: &Scope) {
         let (Ok(runtime), Ok(session)) = (Handle::try_current(), self.session()) else { return };
-        let cleaning = cleaning(scope, &session.identity);
-        runtime.spawn(async move { tokio::time::timeout(CLEANING_PATIENCE, self.clean(&cleaning)).await });
+        let home = self.next_home(scope);
+        let cleaning = cleaning(scope, &session.identity, home.is_some());
+        runtime.spawn(async move { tokio::time::timeout(CLEANING_PATIENCE, self.clean(&cleaning, home)).await });
     }
 
-    async fn clean(mut self, cleaning: &str) {
+    async fn clean(mut self, cleaning: &str, home: Option<Life>) {
         if let Ok(rows) = self.batch(cleaning).await {
-            self.give_back_if_clean(&rows);
+            self.give_back_if_clean(&rows, home);
         }
     }
 
-    fn give_back_if_clean(&mut self, rows: &[PgRow]) {
+    fn give_back_if_clean(&mut self, rows: &[PgRow], home: Option<Life>) {
         if self.is_clean(rows)
             && let Some(taken) = self.taken.take()
         {
-            taken.give_back();
+            taken.give_back(home);
         }
     }
 
@@ -252,7 +340,7 @@ impl Lease {
     async fn batch(&mut self, sql: &str) -> Result<Vec<PgRow>, Stopped> {
         match self.connection() {
             Ok(connection) => batch(connection, sql).await,
-            Err(error) => Err(Stopped { error, completed: 0, rows: Vec::new() }),
+            Err(error) => Err(error.into()),
         }
     }
 }

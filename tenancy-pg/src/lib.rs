@@ -82,6 +82,7 @@ mod inspect;
 mod lease;
 mod lock;
 mod migrate;
+mod mode;
 mod options;
 mod policy;
 mod pool;
@@ -102,6 +103,7 @@ mod tenant_tx;
 mod tx_options;
 mod untenanted;
 mod visible;
+mod watch;
 mod witness;
 
 // The public interface is:
@@ -119,6 +121,7 @@ pub use error::PgError;
 pub use guard::Forbidden;
 pub use inspect::{Code, Effect, Finding, InspectPolicy, Inspection, Severity, inspect};
 pub use migrate::{data_migration_sql, migrate, migrate_data};
+pub use mode::Mode;
 pub use options::PgOptions;
 pub use policy::{Locks, Migration, MigrationFile, Roles, Run, Step, grant_sql, hardening_sql, policy_sql};
 pub use pooler::Pooler;
@@ -137,3 +140,4 @@ pub use tenant_tx::TenantTx;
 pub use tx_options::{Isolation, TxOptions};
 pub use untenanted::Untenanted;
 pub use visible::{OrNotVisible, Scoped};
+pub use watch::{OnFailure, Watch};

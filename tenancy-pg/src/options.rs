@@ -8,6 +8,7 @@ use sqlx::postgres::{PgConnectOptions, PgConnection};
 use tenancy_core::Region;
 
 use crate::error::PgError;
+use crate::mode::Mode;
 use crate::pool::Limits;
 use crate::pooler::Pooler;
 use crate::seeds::{Seeds, SynchronousCommit, TimeOuts, search_path_sql};
@@ -29,6 +30,7 @@ pub struct PgOptions {
     synchronous_commit: SynchronousCommit,
     pooler: Pooler,
     signed: Option<SigningKeys>,
+    mode: Mode,
 }
 
 impl PgOptions {
@@ -43,6 +45,7 @@ impl PgOptions {
                 acquire_timeout: Duration::from_secs(10),
                 idle_timeout: Duration::from_secs(600),
                 max_lifetime: Duration::from_secs(1800),
+                kept_per_tenant: 2,
             },
             search_path: vec!["public".to_owned()],
             time_outs: TimeOuts {
@@ -53,6 +56,7 @@ impl PgOptions {
             synchronous_commit: SynchronousCommit::On,
             pooler: Pooler::None,
             signed: None,
+            mode: Mode::Local,
         }
     }
 
@@ -65,6 +69,19 @@ impl PgOptions {
     /// What stands between this process and the server; nothing, unless it is said.
     pub const fn pooler(mut self, pooler: Pooler) -> Self {
         self.pooler = pooler;
+        self
+    }
+
+    /// How a tenant comes by a connection; [`Mode::Local`], unless it is said.
+    pub const fn mode(mut self, mode: Mode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// How many idle connections [`Mode::Sticky`] keeps for one tenant, at most; 2, unless it is said. They give way to
+    /// whoever needs a connection, the one that was used last at the latest.
+    pub const fn sticky(mut self, per_tenant: u32) -> Self {
+        self.limits.kept_per_tenant = per_tenant;
         self
     }
 
@@ -139,7 +156,17 @@ impl PgOptions {
     }
 
     pub(crate) const fn limits(&self) -> Limits {
-        self.limits
+        let kept_per_tenant = match self.mode {
+            Mode::Local => 0,
+            Mode::Sticky => self.limits.kept_per_tenant,
+        };
+        Limits { kept_per_tenant, ..self.limits }
+    }
+
+    /// Whether a statement for a caller with so much time left may run where its tenant is at home: a seal and a shorter
+    /// time-out need a transaction.
+    pub(crate) fn visits(&self, remaining: Duration) -> bool {
+        self.mode == Mode::Sticky && self.signed.is_none() && self.shortened(remaining).is_none()
     }
 
     /// What a statement may take for a caller with so much time left, where that is less than any may.
@@ -162,7 +189,7 @@ impl PgOptions {
 
     /// What needs a session of its own is refused where sessions are shared: a seal is bound to its backend.
     pub(crate) fn ensure_sessions(&self) -> Result<(), PgError> {
-        let needs_them = self.signed.is_some();
+        let needs_them = self.signed.is_some() || self.mode == Mode::Sticky;
         if needs_them && !self.pooler.keeps_sessions() { Err(PgError::NeedsSessions) } else { Ok(()) }
     }
 

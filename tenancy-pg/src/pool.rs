@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use sqlx::Connection;
 use sqlx::postgres::PgConnectOptions;
+use tenancy_core::Life;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -35,6 +36,8 @@ pub(crate) struct Limits {
     pub(crate) acquire_timeout: Duration,
     pub(crate) idle_timeout: Duration,
     pub(crate) max_lifetime: Duration,
+    /// Idle connections that are kept for one tenant.
+    pub(crate) kept_per_tenant: u32,
 }
 
 struct Idle {
@@ -45,6 +48,8 @@ struct Idle {
 /// A session and its place among the backends of the pool.
 struct Held {
     session: Session,
+    /// Whose row key the session holds.
+    home: Option<Life>,
     /// Behind a transaction pooler a session has no backend of its own.
     registered: Option<Registered>,
 }
@@ -65,32 +70,43 @@ impl Pool {
     ///
     /// # Errors
     /// [`sqlx::Error::PoolTimedOut`], [`sqlx::Error::PoolClosed`], or why no connection could be made.
-    pub(crate) async fn take(self: &Arc<Self>) -> Result<Taken, sqlx::Error> {
-        let taken = tokio::time::timeout(self.limits.acquire_timeout, self.take_when_free());
+    pub(crate) async fn take(self: &Arc<Self>, whose: Option<Life>) -> Result<Taken, sqlx::Error> {
+        let taken = tokio::time::timeout(self.limits.acquire_timeout, self.take_when_free(whose));
         taken.await.map_err(|_elapsed| sqlx::Error::PoolTimedOut)?
     }
 
-    async fn take_when_free(self: &Arc<Self>) -> Result<Taken, sqlx::Error> {
+    async fn take_when_free(self: &Arc<Self>, whose: Option<Life>) -> Result<Taken, sqlx::Error> {
         self.ensure_open()?;
         self.sweep_from_now_on();
         let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_closed| sqlx::Error::PoolClosed)?;
         self.ensure_open()?;
-        let held = match self.last_used() {
-            Some(idle) => idle.held,
-            None => self.connect().await?,
+        let (held, warm) = match self.take_idle(whose) {
+            Some(idle) => {
+                let warm = idle.since.elapsed() < WARM;
+                (idle.held, warm)
+            }
+            None => (self.connect().await?, true),
         };
-        Ok(Taken { held, permit, pool: Arc::clone(self) })
+        Ok(Taken { held, warm, permit, pool: Arc::clone(self) })
     }
 
-    /// The one that was used last is the warmest, and the others grow old enough to be closed.
-    fn last_used(&self) -> Option<Idle> {
+    /// One where this tenant is at home, else one that is nobody's, else, where there can be no more connections, the one
+    /// of another tenant that was used least recently. Of several, the one that was used last: it is the warmest, and
+    /// the others grow old enough to be closed.
+    fn take_idle(&self, whose: Option<Life>) -> Option<Idle> {
         let mut idle = self.idle();
-        loop {
-            let last = idle.pop()?;
-            if !last.expired(&self.limits) {
-                return Some(last);
-            }
-        }
+        idle.retain(|one| !one.expired(&self.limits));
+        let of = |home: Option<Life>| idle.iter().rposition(|one| one.held.home == home);
+        let in_use = self.limits.most as usize - self.permits.available_permits();
+        let full = idle.len() + in_use > self.limits.most as usize;
+        let place = of(whose).or_else(|| of(None)).or_else(|| (full && !idle.is_empty()).then_some(0))?;
+        Some(idle.remove(place))
+    }
+
+    /// Whether one more idle connection may be kept for a tenant.
+    fn may_keep(&self, whose: Life) -> bool {
+        let kept = self.idle().iter().filter(|one| one.held.home == Some(whose)).count();
+        kept < self.limits.kept_per_tenant as usize
     }
 
     /// Goes on trying while the server starts up or is full, until whoever waits has no patience left.
@@ -104,7 +120,7 @@ impl Pool {
             pause = (pause * 2).min(LONGEST_PAUSE);
         };
         let own = self.seeds.keeps_sessions().then(|| self.backends.register(session.identity.backend));
-        Ok(Held { session, registered: own.transpose()? })
+        Ok(Held { session, home: None, registered: own.transpose()? })
     }
 
     /// Refuses from now on, closes what is idle and waits for what is in use.
@@ -150,6 +166,8 @@ impl Idle {
 /// A connection in use. Dropped, it is closed.
 pub(crate) struct Taken {
     held: Held,
+    /// New, or used a moment ago.
+    warm: bool,
     permit: OwnedSemaphorePermit,
     pool: Arc<Pool>,
 }
@@ -167,17 +185,32 @@ impl Taken {
         self.pool.seeds.keeps_sessions()
     }
 
-    /// For the next borrower. Only for a connection that was shown to be clean.
-    pub(crate) fn give_back(self) {
-        let Self { held, permit, pool } = self;
+    /// Whose row key the session holds.
+    pub(crate) const fn home(&self) -> Option<Life> {
+        self.held.home
+    }
+
+    /// Whether this tenant is at home here, and the connection was used a moment ago.
+    pub(crate) fn is_warm_home_of(&self, whose: Option<Life>) -> bool {
+        self.warm && whose.is_some() && self.held.home == whose
+    }
+
+    /// Whether it may be kept for a tenant.
+    pub(crate) fn may_stay(&self, whose: Option<Life>) -> bool {
+        whose.is_some_and(|whose| self.pool.may_keep(whose))
+    }
+
+    /// For the next borrower. Only for a connection that was shown to be clean, and to hold no row key but this tenant's.
+    pub(crate) fn give_back(self, home: Option<Life>) {
+        let Self { held, permit, pool, warm: _ } = self;
         // Before the permit, so that whoever waits for that finds it.
-        pool.idle().push(Idle { held, since: Instant::now() });
+        pool.idle().push(Idle { held: Held { home, ..held }, since: Instant::now() });
         drop(permit);
     }
 
     /// Says good-bye to the server, which then does not wait for the network to find out.
     pub(crate) fn close(self) {
-        let Self { held: Held { session, registered }, permit, .. } = self;
+        let Self { held: Held { session, registered, home: _ }, permit, warm: _, pool: _ } = self;
         // Without a runtime nobody could say it; dropping the socket does it.
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(async move {
@@ -188,6 +221,8 @@ impl Taken {
     }
 }
 
+/// A connection that lay idle for longer is asked whether it is alive before a tenant's statement runs on it.
+const WARM: Duration = Duration::from_secs(1);
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 const SHORTEST_SWEEP: Duration = Duration::from_millis(100);

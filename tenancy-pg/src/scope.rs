@@ -21,6 +21,7 @@ pub(crate) struct Scope {
     setting: Setting,
     value: String,
     signer: Option<Signer>,
+    life: Option<Life>,
     seeds: Arc<Seeds>,
 }
 
@@ -47,12 +48,17 @@ impl Scope {
             }
             None => (text_of(row_key)?, None),
         };
-        Ok(Self { setting: setting.clone(), value, signer, seeds: Arc::clone(seeds) })
+        Ok(Self { setting: setting.clone(), value, signer, life: Some(tenant.life()), seeds: Arc::clone(seeds) })
     }
 
     /// Nobody's scope: policies compare with NULL and show no row.
     pub(crate) fn nobody(setting: &Setting, seeds: &Arc<Seeds>) -> Self {
-        Self { setting: setting.clone(), value: String::new(), signer: None, seeds: Arc::clone(seeds) }
+        Self { setting: setting.clone(), value: String::new(), signer: None, life: None, seeds: Arc::clone(seeds) }
+    }
+
+    /// Who is at home where this scope's row key is kept.
+    pub(crate) const fn life(&self) -> Option<Life> {
+        self.life
     }
 
     /// Begins and sets the scope in one round-trip. `SET LOCAL` ends with the transaction, whatever ends it.
@@ -93,11 +99,11 @@ impl Scope {
         match (end, began.access) {
             // Deferred triggers run before the proof and not after it.
             (End::Commit, Access::ReadWrite) => {
-                Ending { sql: format!("set constraints all immediate; {proof}; commit"), proof_at: 1 }
+                Ending { sql: format!("set constraints all immediate; {proof}; commit"), proof_at: 1, end_at: 2 }
             }
-            (End::Commit, Access::ReadOnly) => Ending { sql: format!("{proof}; commit"), proof_at: 0 },
+            (End::Commit, Access::ReadOnly) => Ending { sql: format!("{proof}; commit"), proof_at: 0, end_at: 1 },
             (End::Rollback, Access::ReadWrite | Access::ReadOnly) => {
-                Ending { sql: format!("{proof}; rollback"), proof_at: 0 }
+                Ending { sql: format!("{proof}; rollback"), proof_at: 0, end_at: 1 }
             }
         }
     }
@@ -121,11 +127,26 @@ impl Scope {
         )
     }
 
+    /// Proves that a statement without a transaction of its own ran in this scope, where its tenant is at home, and left
+    /// none open: the first statement of a message that is in no transaction begins one at the same moment.
+    pub(crate) fn reading_back(&self) -> Ending {
+        let sql = format!(
+            "select 1 operator(pg_catalog./) ({} and {} \
+             and session_user operator(pg_catalog.=) current_user \
+             and pg_catalog.transaction_timestamp() operator(pg_catalog.=) pg_catalog.statement_timestamp() \
+             and not exists (select from pg_catalog.pg_cursors where is_holdable))::pg_catalog.int4",
+            holds(self.setting.as_str(), &self.value),
+            holds(SEAL_SETTING, ""),
+        );
+        Ending { sql, proof_at: 0, end_at: 0 }
+    }
+
     /// Cleans a session after its transaction and shows, in the last row, that it is clean and which one it is.
     ///
     /// `reset all` undoes session settings that outlived the transaction (`set_config(.., false)` hidden under a local
-    /// value, say), and `setseed` a seed that somebody chose for the next borrower's `random()`.
-    pub(crate) fn cleaning(&self, identity: &Identity) -> String {
+    /// value, say), and `setseed` a seed that somebody chose for the next borrower's `random()`. A session that is `kept`
+    /// then holds this scope's row key, which a sealed scope has none of, and nothing else.
+    pub(crate) fn cleaning(&self, identity: &Identity, kept: bool) -> String {
         // On a shared session the prepared statements are other clients', and temporary objects were discarded, which
         // leaves their schema.
         let (own, count, statements) = if self.seeds.keeps_sessions() {
@@ -133,20 +154,26 @@ impl Scope {
         } else {
             ("true", "0::pg_catalog.int8", "")
         };
+        let value = if kept { self.value.as_str() } else { "" };
+        let home = if value.is_empty() {
+            String::new()
+        } else {
+            format!("set {} = {}; ", self.setting.quoted(), quote_text(value))
+        };
         format!(
-            "{}close all; unlisten *; discard sequences; \
+            "{}close all; unlisten *; discard sequences; {home}\
              select {} and {} and session_user operator(pg_catalog.=) current_user and {own}, {count}, {IDENTITY}, \
              pg_catalog.pg_advisory_unlock_all(), pg_catalog.setseed({}){statements}",
             self.seeds.reset(&identity.word),
-            holds(self.setting.as_str(), ""),
+            holds(self.setting.as_str(), value),
             holds(SEAL_SETTING, ""),
             seed()
         )
     }
 
     /// For a transaction in which a statement failed: it proves nothing any more and takes nothing but a rollback.
-    pub(crate) fn abandoning(&self, identity: &Identity) -> String {
-        format!("rollback; {}", self.cleaning(identity))
+    pub(crate) fn abandoning(&self, identity: &Identity, kept: bool) -> String {
+        format!("rollback; {}", self.cleaning(identity, kept))
     }
 }
 
@@ -185,6 +212,13 @@ impl Opening {
     }
 }
 
+impl Began {
+    /// No transaction at all.
+    pub(crate) fn nothing() -> Self {
+        Self { access: Access::ReadOnly, at: 0, seal: Zeroizing::new(String::new()) }
+    }
+}
+
 /// Which transaction it is that the closing batch must find.
 pub(crate) struct Began {
     access: Access,
@@ -193,11 +227,12 @@ pub(crate) struct Began {
     seal: Zeroizing<String>,
 }
 
-/// A batch that ends a transaction. The statement after the proof is the end itself.
+/// A batch that ends a transaction, and the places of its statements, counted from zero.
 pub(crate) struct Ending {
     pub(crate) sql: String,
-    /// The place of the proof among its statements, counted from zero.
     pub(crate) proof_at: usize,
+    /// After this one the transaction has ended.
+    pub(crate) end_at: usize,
 }
 
 /// A seed that nobody could have chosen, between 0 and 1.

@@ -35,6 +35,13 @@ impl OneStatement {
         Ok(Self { sql, arguments, prepared, persistent })
     }
 
+    /// Whether it says of itself that it reads. A function that it calls may write all the same.
+    pub(crate) fn reads(&self) -> bool {
+        let text = self.sql.as_str().trim_start();
+        let word = text.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+        ["select", "table", "values"].iter().any(|reading| word.eq_ignore_ascii_case(reading))
+    }
+
     /// The same, with no name on the server.
     pub(crate) fn unnamed(self) -> Self {
         Self { persistent: false, ..self }

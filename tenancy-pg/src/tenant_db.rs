@@ -1,13 +1,14 @@
 //! The database as one tenant sees it.
 
 use std::fmt;
+use std::future::Future;
 use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 use futures_core::stream::BoxStream;
 use sqlx::postgres::{PgRow, PgStatement, PgTypeInfo};
 use sqlx::{Execute, Executor, Postgres, SqlStr};
-use tenancy_core::{Denial, Pass, TenantContext};
+use tenancy_core::{Denial, Entered, Pass, TenantContext};
 
 use crate::database::Shared;
 use crate::error::PgError;
@@ -96,34 +97,52 @@ impl TenantDb {
     }
 
     async fn open(&self, action: &'static str, options: TxOptions) -> Result<TenantTx<'_>, PgError> {
-        let entered = self.pass.enter(action).await?;
-        if let Err(error) = self.shared.ensure_inspected() {
-            entered.failed();
-            return Err(error);
-        }
+        let entered = self.enter(action).await?;
         let remaining = entered.context().remaining();
         let opening = self.scope.opening(options.within(remaining, self.shared.options.shortened(remaining)));
         let lease = Lease::open(&self.shared.pool, &self.scope, &opening, Witness::Tenant(self.pass.clone()));
-        match tokio::time::timeout(remaining, lease).await {
-            Err(_elapsed) => Err(entered.deny(Denial::DeadlinePassed).into()),
-            Ok(Err(PgError::Denied(denial))) => Err(entered.deny(denial).into()),
-            Ok(Err(error)) => {
-                entered.failed();
-                Err(error)
-            }
-            Ok(Ok(lease)) => {
-                let reads_only = options.access() == Access::ReadOnly;
-                Ok(TenantTx::new(&self.pass, Arc::clone(&self.scope), entered, lease, reads_only))
-            }
-        }
+        self.opened(entered, lease, options.access() == Access::ReadOnly).await
     }
 
     fn forbidden(&self) {
         self.pass.failed_as("pg.statement", GUARD);
     }
 
-    async fn statement(&self) -> Result<TenantTx<'_>, PgError> {
-        self.open("pg.statement", TxOptions::new()).await
+    /// For a statement by itself: a transaction, or, where its tenant is kept a connection, none.
+    async fn statement(&self, reads: bool) -> Result<TenantTx<'_>, PgError> {
+        let remaining = self.pass.context().remaining();
+        if !reads || !self.shared.options.visits(remaining) {
+            return self.open("pg.statement", TxOptions::new()).await;
+        }
+        let entered = self.enter("pg.statement").await?;
+        let lease = Lease::visit(&self.shared.pool, &self.scope, Witness::Tenant(self.pass.clone()));
+        self.opened(entered, lease, false).await
+    }
+
+    async fn enter(&self, action: &'static str) -> Result<Entered<'_>, PgError> {
+        let entered = self.pass.enter(action).await?;
+        if let Err(error) = self.shared.ensure_inspected() {
+            entered.failed();
+            return Err(error);
+        }
+        Ok(entered)
+    }
+
+    async fn opened<'t>(
+        &'t self,
+        entered: Entered<'t>,
+        lease: impl Future<Output = Result<Lease, PgError>>,
+        reads_only: bool,
+    ) -> Result<TenantTx<'t>, PgError> {
+        match tokio::time::timeout(entered.context().remaining(), lease).await {
+            Err(_elapsed) => Err(entered.deny(Denial::DeadlinePassed).into()),
+            Ok(Err(PgError::Denied(denial))) => Err(entered.deny(denial).into()),
+            Ok(Err(error)) => {
+                entered.failed();
+                Err(error)
+            }
+            Ok(Ok(lease)) => Ok(TenantTx::new(&self.pass, Arc::clone(&self.scope), entered, lease, reads_only)),
+        }
     }
 }
 
@@ -138,7 +157,7 @@ impl<'c> Executor<'c> for &'c TenantDb {
         let statement = OneStatement::take(query, || self.forbidden());
         stream(move |out| async move {
             let statement = statement?;
-            let mut tx = self.statement().await?;
+            let mut tx = self.statement(statement.reads()).await?;
             let ran = tx.relay(statement, &out).await;
             finish(tx, ran).await
         })
@@ -152,7 +171,7 @@ impl<'c> Executor<'c> for &'c TenantDb {
         let statement = OneStatement::take(query, || self.forbidden());
         Box::pin(async move {
             let statement = statement?;
-            let mut tx = self.statement().await?;
+            let mut tx = self.statement(statement.reads()).await?;
             let ran = tx.first_row(statement).await;
             finish(tx, ran).await
         })

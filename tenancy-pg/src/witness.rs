@@ -1,6 +1,6 @@
 //! Who is told of a transaction whose scope was never proven.
 
-use tenancy_core::{Gate, Pass};
+use tenancy_core::{Denial, Gate, Pass};
 
 /// Records, in the chain of the tenant whose transaction it was, that its end could not show whose rows it saw.
 ///
@@ -14,6 +14,14 @@ pub(crate) enum Witness {
 }
 
 impl Witness {
+    /// Records that a statement left its scope.
+    pub(crate) fn breach(&self) {
+        let _recorded = match self {
+            Self::Tenant(pass) => pass.refuse("pg.end", Denial::StoreBreach),
+            Self::Nobody(gate) => gate.refuse("pg.end", Denial::StoreBreach),
+        };
+    }
+
     pub(crate) fn unproven(&self) {
         match self {
             Self::Tenant(pass) => pass.failed_as("pg.end", UNPROVEN),

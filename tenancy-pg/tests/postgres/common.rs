@@ -19,15 +19,24 @@ pub(crate) struct World {
 impl World {
     /// Policies as this crate generates them.
     pub(crate) async fn new() -> Self {
-        let world = Self::bare().await;
+        Self::on(ThrowawayPostgres::shared().await).await
+    }
+
+    /// As [`new`](Self::new), on a server of the test's own.
+    pub(crate) async fn on(server: &ThrowawayPostgres) -> Self {
+        let world = Self::bare_on(server).await;
         world.server.run_as_owner(&policy_sql(&world.declaration)).await;
         world
     }
 
     /// Tables and grants without any policy.
     pub(crate) async fn bare() -> Self {
+        Self::bare_on(ThrowawayPostgres::shared().await).await
+    }
+
+    async fn bare_on(server: &ThrowawayPostgres) -> Self {
         let tenants = TestTenants::new().await;
-        let server = ThrowawayPostgres::shared().await.fresh_database().await;
+        let server = server.fresh_database().await;
         let declaration = declaration();
         server
             .run_as_owner(
