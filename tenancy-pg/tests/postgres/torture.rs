@@ -6,7 +6,7 @@ use std::time::Duration;
 use sqlx::postgres::PgConnection;
 use sqlx::{Connection, Executor};
 use tenancy_core::Life;
-use tenancy_pg::{Database, Inspected, Mode, PgOptions, SigningKeys, TenantDb};
+use tenancy_pg::{Database, Inspected, Mode, PgOptions, SigningKeys, TenantDb, hardening_sql};
 use tenancy_testkit::{TestDatabase, drop_at_every_poll, poll_times};
 
 use crate::common::{ACME, GLOBEX, World};
@@ -52,7 +52,7 @@ impl Place {
 
     async fn sealed(what: &'static str, mode: Mode, most: u32) -> Self {
         let sealed = Sealed::new().await;
-        sealed.harden().await;
+        sealed.server.run(&hardening_sql()).await;
         let keys = SigningKeys::new(sealed.key.clone());
         let options = PgOptions::new(sealed.server.app_options()).max_connections(most).mode(mode).signed(keys);
         let database = Database::open(sealed.tenants.realm(), options, &sealed.declaration).await.unwrap();
