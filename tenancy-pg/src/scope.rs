@@ -178,7 +178,7 @@ impl Scope {
 }
 
 /// The row key as a setting holds it.
-fn text_of(row_key: &RowKey) -> Result<String, PgError> {
+pub(crate) fn text_of(row_key: &RowKey) -> Result<String, PgError> {
     match row_key {
         RowKey::Uuid(id) => Ok(id.hyphenated().to_string()),
         RowKey::BigInt(number) => Ok(number.to_string()),

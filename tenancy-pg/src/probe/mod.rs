@@ -1,0 +1,82 @@
+//! Tries, as the service, to cross from one tenant to another, and tells what crossed.
+//!
+//! The inspection reads the catalog and judges. This judges the judge: in the scope of each of two tenants, and in
+//! nobody's, it tries `SELECT`, `COPY`, `INSERT`, `UPDATE`, `DELETE`, `TRUNCATE` and triggers on everything within reach,
+//! declared or not, calls every function, and does it again as each role that it can become and with each setting that
+//! a policy reads. What it can't try it reports as not proven, never as fine.
+
+mod calls;
+mod catalog;
+mod oracles;
+mod postures;
+mod prober;
+mod reads;
+mod report;
+mod session;
+mod writes;
+
+use std::collections::HashMap;
+
+use tenancy_core::RowKey;
+
+pub use report::{Command, Crossing, CrossingKind, Party, ProbeReport, Unproven};
+
+use self::prober::{Prober, Tenant};
+use self::session::Session;
+use crate::declaration::Declaration;
+use crate::error::PgError;
+use crate::options::PgOptions;
+
+/// Where to probe, and what to look for.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct ProbeOptions {
+    database: PgOptions,
+    canaries: [Option<String>; 2],
+}
+
+impl ProbeOptions {
+    /// Probes with the login of the service.
+    pub const fn new(database: PgOptions) -> Self {
+        Self { database, canaries: [None, None] }
+    }
+
+    /// Texts that are in rows of the first tenant and of the second, and nowhere else: they give a row away where no
+    /// tenant column does, in a view, a function's result or a table that nobody declared. A row key that is a uuid
+    /// does so anyhow.
+    pub fn canaries(mut self, a: impl Into<String>, b: impl Into<String>) -> Self {
+        self.canaries = [Some(a.into()), Some(b.into())];
+        self
+    }
+}
+
+/// Tries to cross between two tenants that have rows.
+///
+/// Every attempt is in a transaction that is rolled back. What a transaction can't take back stays: the values that
+/// sequences gave out, and whatever the functions of the schema do outside of the database, since each of them is called.
+/// Tables are locked for moments. A database with the schema and two made-up tenants is the place for it; a row that
+/// stands for all of a table's has to be there for either.
+///
+/// Dropped at any await: the connection is closed, and the server rolls back.
+///
+/// # Errors
+/// [`PgError`] when it can't connect or the connection breaks. [`PgError::RowKeyType`] for keys that do not fit the
+/// declared tables, and for a signed declaration, whose scopes it can't open.
+pub async fn probe(
+    options: &ProbeOptions,
+    declaration: &Declaration,
+    a: &RowKey,
+    b: &RowKey,
+) -> Result<ProbeReport, PgError> {
+    if declaration.signed() || !declaration.takes(a) || !declaration.takes(b) {
+        return Err(PgError::RowKeyType);
+    }
+    let [canary_a, canary_b] = options.canaries.clone();
+    let tenants = [Tenant::new(a, canary_a)?, Tenant::new(b, canary_b)?];
+    let session = Session::open(&options.database, declaration.setting()).await?;
+    let report = ProbeReport::default();
+    let mut prober = Prober { session, declaration, tenants, own: HashMap::new(), report, how: String::new() };
+    prober.run().await?;
+    prober.report.attempts = prober.session.attempts;
+    Ok(prober.report)
+}

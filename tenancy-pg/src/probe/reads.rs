@@ -1,0 +1,81 @@
+//! Reading another tenant's rows.
+
+use super::catalog::Relation;
+use super::prober::{PAIRS, Prober};
+use super::report::{Command, CrossingKind, Party};
+use super::session::Outcome;
+use crate::error::PgError;
+
+impl Prober<'_> {
+    /// `SELECT` from everything within reach.
+    pub(super) async fn select(&mut self, relations: &[Relation]) -> Result<(), PgError> {
+        for relation in relations {
+            for (by, of) in PAIRS {
+                let Some(condition) = self.rows_of(of, relation) else { continue };
+                let table = relation.sql();
+                let outcome = self.attempt(by, &format!("select count(*) from {table} x where {condition}")).await?;
+                match (outcome.count(), outcome.code()) {
+                    (Some(1..), _) => self.cross(CrossingKind::Read, (by, of), table, Command::Select),
+                    (Some(0), _) | (None, Some("42501") | None) => {}
+                    (None, Some(code)) => self.report.doubt(table, Command::Select, format!("refused with {code}")),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// `COPY .. TO STDOUT`: the whole of each table as the server hands it out.
+    pub(super) async fn copy_out(&mut self, relations: &[Relation]) -> Result<(), PgError> {
+        for relation in relations.iter().filter(|relation| !relation.readable().is_empty()) {
+            for by in [Party::Nobody, Party::A, Party::B] {
+                let (table, columns) = (relation.sql(), relation.readable().join(", "));
+                let sql = match relation.kind.as_str() {
+                    "r" => format!("copy {table} ({columns}) to stdout"),
+                    _other => format!("copy (select {columns} from {table}) to stdout"),
+                };
+                if !self.session.enter(&self.scope(by)).await? {
+                    continue;
+                }
+                let Some(text) = self.session.copy(&sql).await? else { continue };
+                for of in [Party::A, Party::B] {
+                    if by != of && self.shows(&text, relation, of) {
+                        self.cross(CrossingKind::Read, (by, of), table.clone(), Command::Copy);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn shows(&self, copied: &str, relation: &Relation, of: Party) -> bool {
+        let Some(tenant) = self.tenant(of) else { return false };
+        let place =
+            relation.columns.iter().filter(|c| c.select).position(|c| Some(&c.name) == relation.tenant.as_ref());
+        let in_its_column =
+            |line: &str| place.and_then(|place| line.split('\t').nth(place)).is_some_and(|value| value == tenant.key);
+        copied.lines().any(|line| in_its_column(line) || tenant.marks(false).any(|mark| line.contains(mark)))
+    }
+
+    /// Row level security switched off by whoever may: an owner.
+    pub(super) async fn select_after_disabling(&mut self, relations: &[Relation]) -> Result<(), PgError> {
+        for relation in relations.iter().filter(|relation| matches!(relation.kind.as_str(), "r" | "p")) {
+            for (by, of) in PAIRS {
+                let Some(condition) = self.rows_of(of, relation) else { continue };
+                let table = relation.sql();
+                let sql = format!(
+                    "alter table {table} disable row level security; select count(*) from {table} x where {condition}"
+                );
+                let outcome = self.attempt(by, &sql).await?;
+                if outcome.count().is_some_and(|count| count > 0) {
+                    let with = format!("{} and DISABLE ROW LEVEL SECURITY", self.how);
+                    let before = std::mem::replace(&mut self.how, with);
+                    self.cross(CrossingKind::Read, (by, of), table, Command::Select);
+                    self.how = before;
+                } else if matches!(outcome, Outcome::Refused { .. }) {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+}

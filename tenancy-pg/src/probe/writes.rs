@@ -1,0 +1,186 @@
+//! Changing, planting and destroying another tenant's rows.
+
+use serde_json::Value;
+
+use super::catalog::Relation;
+use super::prober::{PAIRS, Prober, insert_sql};
+use super::report::{Command, CrossingKind, Party};
+use super::session::Outcome;
+use crate::error::PgError;
+
+impl Prober<'_> {
+    pub(super) async fn write(&mut self, relations: &[Relation]) -> Result<(), PgError> {
+        for relation in relations.iter().filter(|relation| !relation.global) {
+            for pair in PAIRS {
+                self.insert(relation, pair).await?;
+                self.update(relation, pair).await?;
+                self.delete(relation, pair).await?;
+                self.trigger(relation, pair).await?;
+            }
+            self.nobodys_rows(relation).await?;
+        }
+        self.truncate(relations).await
+    }
+
+    /// A row of another tenant's: exactly one that it has, an own one under its key, and one with nothing but its key.
+    /// None of them needs to fit: a constraint speaks only after the policies did.
+    async fn insert(&mut self, relation: &Relation, (by, of): (Party, Party)) -> Result<(), PgError> {
+        let Some(column) = relation.tenant_if(|c| c.insert && !c.generated) else { return Ok(()) };
+        let (table, key) = (relation.sql(), self.key(of));
+        let theirs = self.own(of, relation).samples.first().cloned();
+        let rekeyed = self.own(by, relation).samples.first().cloned().zip(relation.tenant.clone());
+        let rekeyed = rekeyed.zip(self.own(of, relation).samples.first().cloned()).map(|((mut row, name), theirs)| {
+            let key = theirs.get(&name).cloned().unwrap_or(Value::Null);
+            row.insert(name, key);
+            row
+        });
+        let rows = theirs.into_iter().chain(rekeyed).map(|row| insert_sql(relation, &row));
+        let attempts: Vec<String> = rows.chain([format!("insert into {table} ({column}) values ({key})")]).collect();
+        let mut told = false;
+        for sql in attempts {
+            let outcome = self.attempt(by, &self.and_look(sql, relation, of)).await?;
+            if self.arrived(&outcome, relation, of) {
+                self.cross(CrossingKind::Written, (by, of), table, Command::Insert);
+                return Ok(());
+            }
+            told |= outcome.is_done() || outcome.code() == Some("42501");
+        }
+        if !told {
+            self.report.doubt(table, Command::Insert, "no made-up row came as far as the policies");
+        }
+        Ok(())
+    }
+
+    /// Touches another's rows; moves all that is in sight to the other; takes all that is in sight.
+    ///
+    /// A statement that reads no column needs no right to read, and is then held by the policies for UPDATE alone
+    /// (rowsecurity.c, `get_row_security_policies`), so the last two have no WHERE.
+    async fn update(&mut self, relation: &Relation, (by, of): (Party, Party)) -> Result<(), PgError> {
+        let table = relation.sql();
+        if let (Some(column), Some(condition)) = (relation.updatable(), self.rows_of(of, relation)) {
+            let sql = format!("update {table} x set {column} = x.{column} where {condition}");
+            let outcome = self.attempt(by, &sql).await?;
+            if outcome.touched() > 0 || outcome.met_a_constraint() {
+                self.cross(CrossingKind::Written, (by, of), table.clone(), Command::Update);
+            }
+        }
+        let Some(column) = relation.tenant_if(|c| c.update && !c.fixed) else { return Ok(()) };
+        let give = format!("update {table} set {column} = {}", self.key(of));
+        let outcome = self.attempt(by, &self.and_look(give, relation, of)).await?;
+        if self.arrived(&outcome, relation, of) {
+            self.cross(CrossingKind::Written, (by, of), table.clone(), Command::Update);
+        }
+        let had = self.own(of, relation).count;
+        if by != Party::Nobody && had > 0 {
+            let take = format!("update {table} set {column} = {}", self.key(by));
+            let outcome = self.attempt(by, &self.and_look(take, relation, of)).await?;
+            if outcome.count().is_some_and(|left| left < had) || outcome.met_a_constraint() {
+                self.cross(CrossingKind::Written, (by, of), table, Command::Update);
+            }
+        }
+        Ok(())
+    }
+
+    /// Rows without a tenant that everybody sees: a way to put one before another's eyes.
+    async fn nobodys_rows(&mut self, relation: &Relation) -> Result<(), PgError> {
+        let Some(column) = relation.tenant_if(|c| c.update && c.select && !c.fixed) else { return Ok(()) };
+        for (by, of) in PAIRS {
+            let table = relation.sql();
+            let sql = format!(
+                "update {table} set {column} = null; {}; select count(*) from {table} where {column} is null",
+                self.scope(of)
+            );
+            if self.attempt(by, &sql).await?.count().is_some_and(|seen| seen > 0) {
+                self.cross(CrossingKind::Written, (by, of), table, Command::Update);
+            }
+        }
+        Ok(())
+    }
+
+    /// By its key; and everything in sight, with a look at what is then left for the other to delete.
+    async fn delete(&mut self, relation: &Relation, (by, of): (Party, Party)) -> Result<(), PgError> {
+        if !relation.delete {
+            return Ok(());
+        }
+        let table = relation.sql();
+        let mut crossed = false;
+        if let Some(condition) = self.rows_of(of, relation) {
+            let outcome = self.attempt(by, &format!("delete from {table} x where {condition}")).await?;
+            crossed |= outcome.touched() > 0 || outcome.met_a_constraint();
+        }
+        let all = format!("delete from {table}");
+        let outcome = self.attempt(by, &all).await?;
+        if by == Party::Nobody {
+            crossed |= outcome.touched() > 0 || outcome.met_a_constraint();
+        } else if outcome.is_done() {
+            let there = self.attempt(of, &all).await?;
+            let left = self.attempt(by, &format!("{all}; {}; {all}", self.scope(of))).await?;
+            crossed |= left.is_done() && left.touched() < there.touched();
+        }
+        if crossed {
+            self.cross(CrossingKind::Destroyed, (by, of), table, Command::Delete);
+        }
+        Ok(())
+    }
+
+    /// One that foreign keys hold is emptied together with all others that may be.
+    async fn truncate(&mut self, relations: &[Relation]) -> Result<(), PgError> {
+        let may = || relations.iter().filter(|relation| relation.truncate && !relation.global);
+        let together: Vec<String> = may().map(Relation::sql).collect();
+        for relation in may().filter(|relation| relation.tenant.is_some()) {
+            let table = relation.sql();
+            let mut outcome = self.attempt(Party::A, &format!("truncate {table}")).await?;
+            if outcome.code() == Some("0A000") {
+                outcome = self.attempt(Party::A, &format!("truncate {}", together.join(", "))).await?;
+            }
+            match outcome {
+                Outcome::Done { .. } => {
+                    for pair in PAIRS {
+                        self.cross(CrossingKind::Destroyed, pair, table.clone(), Command::Truncate);
+                    }
+                }
+                Outcome::Refused { code, .. } => {
+                    self.report.doubt(table, Command::Truncate, format!("the right is there; refused with {code}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A trigger of one tenant's, here one that drops idle updates, runs for the rows of all.
+    async fn trigger(&mut self, relation: &Relation, pair: (Party, Party)) -> Result<(), PgError> {
+        if !relation.trigger || !matches!(relation.kind.as_str(), "r" | "p") {
+            return Ok(());
+        }
+        let table = relation.sql();
+        let sql = format!(
+            "create trigger tenancy_probe before update on {table} for each row \
+             execute function pg_catalog.suppress_redundant_updates_trigger()"
+        );
+        if self.attempt(pair.0, &sql).await?.is_done() {
+            self.cross(CrossingKind::Written, pair, table, Command::CreateTrigger);
+        }
+        Ok(())
+    }
+
+    /// The write, and then how many rows the other sees of its own, where that can be seen.
+    fn and_look(&self, write: String, relation: &Relation, of: Party) -> String {
+        match relation.tenant_if(|c| c.select) {
+            None => write,
+            Some(column) => {
+                let (table, scope, key) = (relation.sql(), self.scope(of), self.key(of));
+                format!("{write}; {scope}; select count(*) from {table} where {column} = {key}")
+            }
+        }
+    }
+
+    /// Whether a write with [`and_look`](Self::and_look) put something among the other's rows, or would have but for a
+    /// constraint. Where triggers make another row of it, only what is seen counts.
+    fn arrived(&self, outcome: &Outcome, relation: &Relation, of: Party) -> bool {
+        let seen = relation.tenant_if(|c| c.select).is_some();
+        match outcome.count() {
+            Some(count) if seen => count > self.own(of, relation).count,
+            _unseen => !relation.row_triggers && (outcome.met_a_constraint() || (!seen && outcome.touched() > 0)),
+        }
+    }
+}
