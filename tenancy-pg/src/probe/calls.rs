@@ -67,7 +67,7 @@ impl Prober<'_> {
     }
 
     /// One row with one text, which changes when any row of this tenant's does.
-    fn digest(&self, relations: &[Relation], of: Party) -> String {
+    pub(super) fn digest(&self, relations: &[Relation], of: Party) -> String {
         let declared = relations.iter().filter(|relation| relation.declared);
         let parts: Vec<String> = declared
             .filter_map(|relation| {
@@ -182,7 +182,7 @@ impl Prober<'_> {
 }
 
 impl Outcome {
-    fn last(&self) -> Option<&str> {
+    pub(super) fn last(&self) -> Option<&str> {
         match self {
             Self::Done { rows, .. } => rows.last()?.first()?.as_deref(),
             Self::Refused { .. } => None,

@@ -66,12 +66,12 @@ impl Relation {
         self.columns.iter().filter(|c| c.insert && !c.generated).map(|c| quote_ident(&c.name)).collect()
     }
 
-    /// A column that an UPDATE may set to itself.
-    pub(super) fn updatable(&self) -> Option<String> {
-        self.tenant_if(|c| c.update && c.select && !c.fixed).or_else(|| {
-            let column = self.columns.iter().find(|c| c.update && c.select && !c.fixed)?;
-            Some(quote_ident(&column.name))
-        })
+    /// The columns that an UPDATE may set, the tenant column last.
+    pub(super) fn updatable(&self, may: impl Fn(&Column) -> bool) -> Vec<&str> {
+        let may = |column: &&Column| column.update && !column.fixed && may(column);
+        let is_tenant = |column: &&Column| Some(&column.name) == self.tenant.as_ref();
+        let others = self.columns.iter().filter(|column| !is_tenant(column));
+        others.chain(self.columns.iter().filter(is_tenant)).filter(may).map(|column| column.name.as_str()).collect()
     }
 }
 
@@ -153,6 +153,18 @@ pub(super) async fn settings(session: &mut Session, declared: &str) -> Result<BT
         }
     }
     Ok(names)
+}
+
+/// A function that policies call.
+#[derive(Clone, Deserialize)]
+pub(super) struct Helper {
+    /// Its name and arguments, as SQL.
+    pub(super) signature: String,
+    pub(super) returns: String,
+}
+
+pub(super) async fn helpers(session: &mut Session) -> Result<Vec<Helper>, PgError> {
+    Ok(parsed(session.ask(HELPERS).await?))
 }
 
 /// The sequences whose last value the acting role may read.
@@ -245,6 +257,15 @@ union all
 select case when p.prosqlbody is not null then pg_get_function_sqlbody(p.oid) end
 from pg_proc p join pg_namespace n on n.oid = p.pronamespace
 where n.nspname not in ('pg_catalog', 'information_schema')";
+
+const HELPERS: &str = "
+select json_build_object('signature', format('%I.%I(%s)', n.nspname, p.proname, pg_get_function_arguments(p.oid)),
+                         'returns', pg_get_function_result(p.oid))
+from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+where n.nspname <> 'pg_catalog'
+  and exists (select from pg_depend d where d.refclassid = 'pg_proc'::regclass and d.refobjid = p.oid
+              and d.classid = 'pg_policy'::regclass)
+order by p.oid";
 
 const SEQUENCES: &str = "
 select format('%I.%I', n.nspname, c.relname) from pg_class c join pg_namespace n on n.oid = c.relnamespace

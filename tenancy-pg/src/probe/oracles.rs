@@ -15,7 +15,7 @@ impl Prober<'_> {
             let Some(table) = find(key.table) else { continue };
             for pair in [(Party::A, Party::B), (Party::B, Party::A)] {
                 match key.parent.map(find) {
-                    None => self.unique(key, table, pair).await?,
+                    None => self.unique(key, keys, table, pair).await?,
                     Some(Some(parent)) => self.foreign(key, table, parent, pair).await?,
                     // A parent that holds no tenant's rows tells of none.
                     Some(None) => {}
@@ -53,11 +53,18 @@ impl Prober<'_> {
     }
 
     /// Gives an own row the values of one of the other's, which it does not have itself.
-    async fn unique(&mut self, key: &Key, table: &Relation, (by, of): (Party, Party)) -> Result<(), PgError> {
+    async fn unique(
+        &mut self,
+        key: &Key,
+        keys: &[Key],
+        table: &Relation,
+        (by, of): (Party, Party),
+    ) -> Result<(), PgError> {
         let columns: Vec<&String> =
             key.columns.iter().filter(|column| Some(*column) != table.tenant.as_ref()).collect();
         let Some(values) = self.only_theirs(table, &columns, (by, of)).await? else { return Ok(()) };
-        let attempts = [self.change_one(table, &columns, &values, by), self.insert_like(table, &columns, &values, by)];
+        let attempts =
+            [self.change_one(table, &columns, &values, by), self.insert_like(table, &columns, &values, keys, by)];
         for sql in attempts.into_iter().flatten() {
             let outcome = self.attempt(by, &sql).await?;
             let of_this_key = outcome.constraint().is_some_and(|name| key.names.iter().any(|n| n == name));
@@ -111,9 +118,23 @@ impl Prober<'_> {
         ))
     }
 
-    /// The same as a new row, for columns that take no UPDATE.
-    fn insert_like(&self, table: &Relation, columns: &[&String], values: &[Value], by: Party) -> Option<String> {
+    /// The same as a new row, for columns that take no UPDATE. In its other unique columns it has what no row has, so that
+    /// it is this key that speaks.
+    fn insert_like(
+        &self,
+        table: &Relation,
+        columns: &[&String],
+        values: &[Value],
+        keys: &[Key],
+        by: Party,
+    ) -> Option<String> {
         let mut row = self.own(by, table).samples.first()?.clone();
+        let unique =
+            keys.iter().filter(|key| key.table == table.oid && key.parent.is_none()).flat_map(|key| &key.columns);
+        for column in unique.filter(|column| Some(*column) != table.tenant.as_ref()) {
+            let fresh = row.get(column).map_or(Value::Null, nobodys);
+            row.insert(column.clone(), fresh);
+        }
         columns.iter().zip(values).for_each(|(name, value)| drop(row.insert((*name).clone(), value.clone())));
         (!table.insertable().is_empty()).then(|| super::prober::insert_sql(table, &row))
     }

@@ -1,7 +1,7 @@
 //! As whom and under which settings the attempts are made.
 
 use super::catalog::{self, Relation};
-use super::prober::{Prober, role_sql};
+use super::prober::{AS_IT_IS, Prober, role_sql};
 use crate::error::PgError;
 use crate::ident::{quote_ident, quote_text};
 
@@ -18,7 +18,7 @@ impl Prober<'_> {
     pub(super) async fn run(&mut self) -> Result<(), PgError> {
         let settings = catalog::settings(&mut self.session, self.declaration.setting()).await?;
         let (within_reach, worth_reaching) = catalog::roles(&mut self.session).await?;
-        let relations = self.posture("as it is", "select", Extent::Whole).await?;
+        let relations = self.posture(AS_IT_IS, "select", Extent::Whole).await?;
         for name in settings {
             let keys = [self.key(super::Party::A), self.key(super::Party::B)];
             for value in BYPASS_VALUES.iter().map(|value| quote_text(value)).chain(keys) {
@@ -53,15 +53,15 @@ impl Prober<'_> {
         let own_ground = catalog::own_ground(&mut self.session).await?;
         let keys = catalog::keys(&mut self.session).await?;
         let sequences = catalog::sequences(&mut self.session).await?;
-        if extent == Extent::Whole {
-            self.look(&relations).await?;
-        }
+        let helpers = catalog::helpers(&mut self.session).await?;
+        self.look(&relations).await?;
         self.select(&relations).await?;
         self.write(&relations).await?;
         self.call(&functions, &relations).await?;
         self.keep(&own_ground).await?;
         self.server_file().await?;
         self.select_after_disabling(&relations).await?;
+        self.select_after_bending(&helpers, &relations).await?;
         if extent == Extent::Whole {
             self.oracles(&keys, &relations).await?;
             self.sequences(&sequences).await?;

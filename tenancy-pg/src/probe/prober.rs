@@ -48,7 +48,7 @@ pub(super) struct Prober<'d> {
     pub(super) session: Session,
     pub(super) declaration: &'d Declaration,
     pub(super) tenants: [Tenant; 2],
-    /// Of the plain posture, by the relation's oid.
+    /// By the relation's oid: how many in the present posture, and what was first seen of them.
     pub(super) own: HashMap<i64, [Own; 2]>,
     pub(super) report: ProbeReport,
     /// What the present posture took.
@@ -112,7 +112,7 @@ impl Prober<'_> {
         for relation in relations.iter().filter(|relation| !relation.global) {
             let Some(column) = relation.tenant_if(|c| c.select) else { continue };
             let (table, columns) = (relation.sql(), relation.readable().join(", "));
-            let mut both = [Own::default(), Own::default()];
+            let mut both = self.own.remove(&relation.oid).unwrap_or_default();
             for (party, own) in [Party::A, Party::B].into_iter().zip(&mut both) {
                 let mine = format!("{column} = {}", self.key(party));
                 let sql = format!(
@@ -123,9 +123,10 @@ impl Prober<'_> {
                 own.count = seen.count().unwrap_or_default();
                 if let Outcome::Done { rows, .. } = seen {
                     let texts = rows.iter().filter_map(|row| row.first()?.as_deref());
-                    own.samples = texts.filter_map(|text| serde_json::from_str(text).ok()).collect();
+                    let samples: Vec<_> = texts.filter_map(|text| serde_json::from_str(text).ok()).collect();
+                    own.samples = if samples.is_empty() { std::mem::take(&mut own.samples) } else { samples };
                 }
-                if own.count == 0 {
+                if own.count == 0 && self.how == AS_IT_IS {
                     let why = format!("{party} sees no row of its own here");
                     self.report.doubt(table.clone(), Command::Select, why);
                 }
@@ -138,7 +139,7 @@ impl Prober<'_> {
     /// The declared tables that were put to the proof and held.
     pub(super) fn conclude(&mut self, relations: &[Relation]) {
         let held = |relation: &&Relation| {
-            let seen = |party| self.own(party, relation).count > 0;
+            let seen = |party| !self.own(party, relation).samples.is_empty();
             let shown = self.report.rows().any(|crossing| crossing.object == relation.sql());
             relation.declared && seen(Party::A) && seen(Party::B) && !shown
         };
@@ -174,6 +175,9 @@ pub(super) fn literal(value: &Value) -> String {
         other => quote_text(&other.to_string()),
     }
 }
+
+/// The first posture, which takes nothing.
+pub(super) const AS_IT_IS: &str = "as it is";
 
 /// Each scope with each tenant that is not its own.
 pub(super) const PAIRS: [(Party, Party); 4] =

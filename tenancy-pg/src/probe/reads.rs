@@ -1,9 +1,8 @@
 //! Reading another tenant's rows.
 
-use super::catalog::Relation;
+use super::catalog::{Helper, Relation};
 use super::prober::{PAIRS, Prober};
 use super::report::{Command, CrossingKind, Party};
-use super::session::Outcome;
 use crate::error::PgError;
 
 impl Prober<'_> {
@@ -59,20 +58,48 @@ impl Prober<'_> {
     /// Row level security switched off by whoever may: an owner.
     pub(super) async fn select_after_disabling(&mut self, relations: &[Relation]) -> Result<(), PgError> {
         for relation in relations.iter().filter(|relation| matches!(relation.kind.as_str(), "r" | "p")) {
+            let change = format!("alter table {} disable row level security", relation.sql());
+            self.select_after(&change, "DISABLE ROW LEVEL SECURITY", std::slice::from_ref(relation)).await?;
+        }
+        Ok(())
+    }
+
+    /// A function of the policies that whoever may replaces by one that answers for the other tenant: its owner, with a
+    /// right to create in its schema.
+    pub(super) async fn select_after_bending(
+        &mut self,
+        helpers: &[Helper],
+        relations: &[Relation],
+    ) -> Result<(), PgError> {
+        let declared: Vec<Relation> = relations.iter().filter(|relation| relation.declared).cloned().collect();
+        for Helper { signature, returns } in helpers {
+            for of in [Party::A, Party::B] {
+                let key = self.key(of);
+                let change = format!(
+                    "create or replace function {signature} returns {returns} language sql stable \
+                     as $tenancy_probe$ select {key}::{returns} $tenancy_probe$"
+                );
+                self.select_after(&change, "CREATE OR REPLACE FUNCTION", &declared).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One refusal stands for all: a right to the change does not depend on the scope.
+    async fn select_after(&mut self, change: &str, called: &str, relations: &[Relation]) -> Result<(), PgError> {
+        if !self.attempt(Party::A, change).await?.is_done() {
+            return Ok(());
+        }
+        for relation in relations {
             for (by, of) in PAIRS {
                 let Some(condition) = self.rows_of(of, relation) else { continue };
                 let table = relation.sql();
-                let sql = format!(
-                    "alter table {table} disable row level security; select count(*) from {table} x where {condition}"
-                );
-                let outcome = self.attempt(by, &sql).await?;
-                if outcome.count().is_some_and(|count| count > 0) {
-                    let with = format!("{} and DISABLE ROW LEVEL SECURITY", self.how);
+                let sql = format!("{change}; select count(*) from {table} x where {condition}");
+                if self.attempt(by, &sql).await?.count().is_some_and(|count| count > 0) {
+                    let with = format!("{} and {called}", self.how);
                     let before = std::mem::replace(&mut self.how, with);
                     self.cross(CrossingKind::Read, (by, of), table, Command::Select);
                     self.how = before;
-                } else if matches!(outcome, Outcome::Refused { .. }) {
-                    break;
                 }
             }
         }

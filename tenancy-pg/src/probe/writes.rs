@@ -3,10 +3,11 @@
 use serde_json::Value;
 
 use super::catalog::Relation;
-use super::prober::{PAIRS, Prober, insert_sql};
+use super::prober::{PAIRS, Prober, insert_sql, literal};
 use super::report::{Command, CrossingKind, Party};
 use super::session::Outcome;
 use crate::error::PgError;
+use crate::ident::quote_ident;
 
 impl Prober<'_> {
     pub(super) async fn write(&mut self, relations: &[Relation]) -> Result<(), PgError> {
@@ -18,6 +19,7 @@ impl Prober<'_> {
                 self.trigger(relation, pair).await?;
             }
             self.nobodys_rows(relation).await?;
+            self.side_effects(relation, relations).await?;
         }
         self.truncate(relations).await
     }
@@ -34,8 +36,18 @@ impl Prober<'_> {
             row.insert(name, key);
             row
         });
+        // Where a policy looks at another column of the key's type, a row that has the own key there.
+        let type_of = |name: &str| relation.columns.iter().find(|c| c.name == *name).map(|c| &c.type_name);
+        let alike =
+            relation.columns.iter().filter(|c| c.insert && !c.generated && Some(&c.name) != relation.tenant.as_ref());
+        let alike = alike.filter(|c| Some(&c.type_name) == relation.tenant.as_deref().and_then(type_of));
+        let (names, keys): (String, String) =
+            alike.map(|c| (format!(", {}", quote_ident(&c.name)), format!(", {}", self.key(by)))).unzip();
+        let bare = |names: &str, keys: &str| {
+            format!("insert into {table} ({column}{names}) overriding system value values ({key}{keys})")
+        };
         let rows = theirs.into_iter().chain(rekeyed).map(|row| insert_sql(relation, &row));
-        let attempts: Vec<String> = rows.chain([format!("insert into {table} ({column}) values ({key})")]).collect();
+        let attempts: Vec<String> = rows.chain([bare("", ""), bare(&names, &keys)]).collect();
         let mut told = false;
         for sql in attempts {
             let outcome = self.attempt(by, &self.and_look(sql, relation, of)).await?;
@@ -57,11 +69,22 @@ impl Prober<'_> {
     /// (rowsecurity.c, `get_row_security_policies`), so the last two have no WHERE.
     async fn update(&mut self, relation: &Relation, (by, of): (Party, Party)) -> Result<(), PgError> {
         let table = relation.sql();
-        if let (Some(column), Some(condition)) = (relation.updatable(), self.rows_of(of, relation)) {
+        if let (Some(column), Some(condition)) = (relation.updatable(|c| c.select).first(), self.rows_of(of, relation))
+        {
+            let column = quote_ident(column);
             let sql = format!("update {table} x set {column} = x.{column} where {condition}");
             let outcome = self.attempt(by, &sql).await?;
             if outcome.touched() > 0 || outcome.met_a_constraint() {
                 self.cross(CrossingKind::Written, (by, of), table.clone(), Command::Update);
+            }
+        }
+        if let (Party::Nobody, Some(column)) = (by, relation.updatable(|_| true).first()) {
+            let outcome = self.attempt(by, &format!("update {table} set {} = null", quote_ident(column))).await?;
+            if outcome.touched() > 0 || outcome.met_a_constraint() {
+                self.cross(CrossingKind::Written, (by, of), table.clone(), Command::Update);
+            } else if outcome.code() == Some("42501") {
+                // A new row was refused, so an old one was found: nobody has one.
+                self.cross(CrossingKind::Told, (by, of), table.clone(), Command::Update);
             }
         }
         let Some(column) = relation.tenant_if(|c| c.update && !c.fixed) else { return Ok(()) };
@@ -83,15 +106,50 @@ impl Prober<'_> {
 
     /// Rows without a tenant that everybody sees: a way to put one before another's eyes.
     async fn nobodys_rows(&mut self, relation: &Relation) -> Result<(), PgError> {
-        let Some(column) = relation.tenant_if(|c| c.update && c.select && !c.fixed) else { return Ok(()) };
+        let (Some(column), Some(tenant)) = (relation.tenant_if(|c| c.select), &relation.tenant) else { return Ok(()) };
+        let table = relation.sql();
         for (by, of) in PAIRS {
-            let table = relation.sql();
-            let sql = format!(
-                "update {table} set {column} = null; {}; select count(*) from {table} where {column} is null",
-                self.scope(of)
-            );
-            if self.attempt(by, &sql).await?.count().is_some_and(|seen| seen > 0) {
-                self.cross(CrossingKind::Written, (by, of), table, Command::Update);
+            let update = relation.tenant_if(|c| c.update && !c.fixed);
+            let update = update.map(|column| (Command::Update, format!("update {table} set {column} = null")));
+            let row = self.own(by, relation).samples.first().cloned().filter(|_| !relation.insertable().is_empty());
+            let insert = row.map(|mut row| {
+                row.insert(tenant.clone(), Value::Null);
+                (Command::Insert, insert_sql(relation, &row))
+            });
+            for (command, write) in update.into_iter().chain(insert) {
+                let sql = format!("{write}; {}; select count(*) from {table} where {column} is null", self.scope(of));
+                if self.attempt(by, &sql).await?.count().is_some_and(|seen| seen > 0) {
+                    self.cross(CrossingKind::Written, (by, of), table.clone(), command);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes to all rows in sight, removes all of them, and looks whether that did anything to the other's: by a policy
+    /// for that command alone, a rule or a trigger.
+    async fn side_effects(&mut self, relation: &Relation, relations: &[Relation]) -> Result<(), PgError> {
+        let table = relation.sql();
+        let delete = relation.delete.then(|| (Command::Delete, format!("delete from {table}")));
+        for (by, of) in [(Party::A, Party::B), (Party::B, Party::A)] {
+            let digest = self.digest(relations, of);
+            let before = self.attempt(of, &digest).await?;
+            let row = self.own(by, relation).samples.first().cloned().unwrap_or_default();
+            // A key can't be the same in all rows, so another column is tried then.
+            let values = relation.updatable(|_| true).into_iter().filter_map(|name| Some((name, row.get(name)?)));
+            let updates = values.map(|(name, value)| {
+                (Command::Update, format!("update {table} set {} = {}", quote_ident(name), literal(value)))
+            });
+            let mut updated = false;
+            for (command, sql) in updates.chain(delete.clone()) {
+                if updated && command == Command::Update {
+                    continue;
+                }
+                let after = self.attempt(by, &format!("{sql}; {}; {digest}", self.scope(of))).await?;
+                updated |= after.is_done();
+                if before.last().zip(after.last()).is_some_and(|(before, after)| before != after) {
+                    self.cross(CrossingKind::Written, (by, of), table.clone(), command);
+                }
             }
         }
         Ok(())

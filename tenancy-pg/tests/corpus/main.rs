@@ -2,5 +2,8 @@
 //! prober say the same of each.
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
+mod broken;
 mod correct;
+mod facts;
+mod operators;
 mod schema;
