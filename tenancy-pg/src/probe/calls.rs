@@ -134,7 +134,12 @@ impl Prober<'_> {
     /// Sequences count for all tenants.
     pub(super) async fn sequences(&mut self, sequences: &[String]) -> Result<(), PgError> {
         for name in sequences {
-            if self.attempt(Party::A, &format!("select last_value from {name}")).await?.is_done() {
+            let looks = [format!("select last_value from {name}"), format!("select nextval({})", quote_text(name))];
+            let mut told = false;
+            for look in &looks {
+                told = told || self.attempt(Party::A, look).await?.is_done();
+            }
+            if told {
                 for pair in [(Party::A, Party::B), (Party::B, Party::A)] {
                     self.cross(CrossingKind::Told, pair, name.clone(), Command::Sequence);
                 }

@@ -20,8 +20,10 @@ pub(super) struct Relation {
     pub(super) delete: bool,
     pub(super) truncate: bool,
     pub(super) trigger: bool,
-    /// A trigger may put another row in the place of a new one.
-    pub(super) row_triggers: bool,
+    /// A trigger, a rule or the table behind a view may put another row in the place of one that is inserted.
+    pub(super) bends_insert: bool,
+    /// The same for one that is updated.
+    pub(super) bends_update: bool,
     /// Declared the same for everybody.
     #[serde(default)]
     pub(super) global: bool,
@@ -167,7 +169,7 @@ pub(super) async fn helpers(session: &mut Session) -> Result<Vec<Helper>, PgErro
     Ok(parsed(session.ask(HELPERS).await?))
 }
 
-/// The sequences whose last value the acting role may read.
+/// The sequences whose place the acting role may read or move.
 pub(super) async fn sequences(session: &mut Session) -> Result<Vec<String>, PgError> {
     session.ask(SEQUENCES).await
 }
@@ -187,7 +189,10 @@ select json_build_object(
     'oid', c.oid::int8, 'schema', n.nspname, 'name', c.relname, 'kind', c.relkind,
     'delete', has_table_privilege(c.oid, 'DELETE'), 'truncate', has_table_privilege(c.oid, 'TRUNCATE'),
     'trigger', has_table_privilege(c.oid, 'TRIGGER'),
-    'row_triggers', exists (select from pg_trigger t where t.tgrelid = c.oid and t.tgtype & 3 = 3 and not t.tgisinternal),
+    'bends_insert', c.relkind not in ('r', 'p') or exists (select from pg_rewrite w where w.ev_class = c.oid)
+        or exists (select from pg_trigger t where t.tgrelid = c.oid and t.tgtype & 7 = 7 and not t.tgisinternal),
+    'bends_update', c.relkind not in ('r', 'p') or exists (select from pg_rewrite w where w.ev_class = c.oid)
+        or exists (select from pg_trigger t where t.tgrelid = c.oid and t.tgtype & 19 = 19 and not t.tgisinternal),
     'columns', (select coalesce(json_agg(json_build_object(
             'name', a.attname, 'type', format_type(a.atttypid, a.atttypmod),
             'select', has_column_privilege(c.oid, a.attnum, 'SELECT'),
@@ -269,7 +274,7 @@ order by p.oid";
 
 const SEQUENCES: &str = "
 select format('%I.%I', n.nspname, c.relname) from pg_class c join pg_namespace n on n.oid = c.relnamespace
-where case c.relkind when 'S' then has_schema_privilege(n.oid, 'USAGE') and has_sequence_privilege(c.oid, 'SELECT') end
+where case c.relkind when 'S' then has_schema_privilege(n.oid, 'USAGE') and has_sequence_privilege(c.oid, 'SELECT, UPDATE') end
 order by 1";
 
 const OWN_GROUND: &str = "

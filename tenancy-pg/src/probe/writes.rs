@@ -15,7 +15,7 @@ impl Prober<'_> {
             for pair in PAIRS {
                 self.insert(relation, pair).await?;
                 self.update(relation, pair).await?;
-                self.delete(relation, pair).await?;
+                self.delete(relation, relations, pair).await?;
                 self.trigger(relation, pair).await?;
             }
             self.nobodys_rows(relation).await?;
@@ -50,8 +50,9 @@ impl Prober<'_> {
         let attempts: Vec<String> = rows.chain([bare("", ""), bare(&names, &keys)]).collect();
         let mut told = false;
         for sql in attempts {
-            let outcome = self.attempt(by, &self.and_look(sql, relation, of)).await?;
-            if self.arrived(&outcome, relation, of) {
+            let bends = relation.bends_insert;
+            let outcome = self.attempt(by, &self.and_look(sql, relation, of, bends)).await?;
+            if self.arrived(&outcome, relation, of, bends) {
                 self.cross(CrossingKind::Written, (by, of), table, Command::Insert);
                 return Ok(());
             }
@@ -89,14 +90,15 @@ impl Prober<'_> {
         }
         let Some(column) = relation.tenant_if(|c| c.update && !c.fixed) else { return Ok(()) };
         let give = format!("update {table} set {column} = {}", self.key(of));
-        let outcome = self.attempt(by, &self.and_look(give, relation, of)).await?;
-        if self.arrived(&outcome, relation, of) {
+        let bends = relation.bends_update;
+        let outcome = self.attempt(by, &self.and_look(give, relation, of, bends)).await?;
+        if self.arrived(&outcome, relation, of, bends) {
             self.cross(CrossingKind::Written, (by, of), table.clone(), Command::Update);
         }
         let had = self.own(of, relation).count;
         if by != Party::Nobody && had > 0 {
             let take = format!("update {table} set {column} = {}", self.key(by));
-            let outcome = self.attempt(by, &self.and_look(take, relation, of)).await?;
+            let outcome = self.attempt(by, &self.and_look(take, relation, of, true)).await?;
             if outcome.count().is_some_and(|left| left < had) || outcome.met_a_constraint() {
                 self.cross(CrossingKind::Written, (by, of), table, Command::Update);
             }
@@ -155,8 +157,14 @@ impl Prober<'_> {
         Ok(())
     }
 
-    /// By its key; and everything in sight, with a look at what is then left for the other to delete.
-    async fn delete(&mut self, relation: &Relation, (by, of): (Party, Party)) -> Result<(), PgError> {
+    /// By its key; and everything in sight, with a look at what is then left for the other to delete. What refers to the
+    /// own rows goes first, so that a foreign key that still stands in the way is the other's.
+    async fn delete(
+        &mut self,
+        relation: &Relation,
+        relations: &[Relation],
+        (by, of): (Party, Party),
+    ) -> Result<(), PgError> {
         if !relation.delete {
             return Ok(());
         }
@@ -170,10 +178,19 @@ impl Prober<'_> {
         let outcome = self.attempt(by, &all).await?;
         if by == Party::Nobody {
             crossed |= outcome.touched() > 0 || outcome.met_a_constraint();
-        } else if outcome.is_done() {
+        } else {
+            let others =
+                relations.iter().rev().filter(|other| other.declared && other.delete && other.oid != relation.oid);
+            let first: String = others.map(|other| format!("delete from {}; ", other.sql())).collect();
+            let first = if outcome.is_done() { "" } else { first.as_str() };
             let there = self.attempt(of, &all).await?;
-            let left = self.attempt(by, &format!("{all}; {}; {all}", self.scope(of))).await?;
-            crossed |= left.is_done() && left.touched() < there.touched();
+            let left = self.attempt(by, &format!("{first}{all}; {}; {all}", self.scope(of))).await?;
+            crossed |= left.is_done() && there.is_done() && left.touched() < there.touched();
+            if let Some(column) = relation.tenant_if(|c| c.select) {
+                let mine = format!("{first}delete from {table} where {column} = {}", self.key(by));
+                let alone = self.attempt(by, &mine).await?.is_done();
+                crossed |= alone && self.attempt(by, &format!("{first}{all}")).await?.met_a_constraint();
+            }
         }
         if crossed {
             self.cross(CrossingKind::Destroyed, (by, of), table, Command::Delete);
@@ -211,19 +228,21 @@ impl Prober<'_> {
             return Ok(());
         }
         let table = relation.sql();
-        let sql = format!(
-            "create trigger tenancy_probe before update on {table} for each row \
-             execute function pg_catalog.suppress_redundant_updates_trigger()"
-        );
-        if self.attempt(pair.0, &sql).await?.is_done() {
-            self.cross(CrossingKind::Written, pair, table, Command::CreateTrigger);
+        for each in ["row", "statement"] {
+            let sql = format!(
+                "create trigger tenancy_probe before update on {table} for each {each} \
+                 execute function pg_catalog.suppress_redundant_updates_trigger()"
+            );
+            if self.attempt(pair.0, &sql).await?.is_done() {
+                self.cross(CrossingKind::Written, pair, table.clone(), Command::CreateTrigger);
+            }
         }
         Ok(())
     }
 
-    /// The write, and then how many rows the other sees of its own, where that can be seen.
-    fn and_look(&self, write: String, relation: &Relation, of: Party) -> String {
-        match relation.tenant_if(|c| c.select) {
+    /// The write, and then, where something may have bent it, how many rows the other sees of its own.
+    fn and_look(&self, write: String, relation: &Relation, of: Party, bends: bool) -> String {
+        match relation.tenant_if(|c| c.select).filter(|_| bends) {
             None => write,
             Some(column) => {
                 let (table, scope, key) = (relation.sql(), self.scope(of), self.key(of));
@@ -233,12 +252,12 @@ impl Prober<'_> {
     }
 
     /// Whether a write with [`and_look`](Self::and_look) put something among the other's rows, or would have but for a
-    /// constraint. Where triggers make another row of it, only what is seen counts.
-    fn arrived(&self, outcome: &Outcome, relation: &Relation, of: Party) -> bool {
-        let seen = relation.tenant_if(|c| c.select).is_some();
-        match outcome.count() {
-            Some(count) if seen => count > self.own(of, relation).count,
-            _unseen => !relation.row_triggers && (outcome.met_a_constraint() || (!seen && outcome.touched() > 0)),
+    /// constraint. Where the row that was written is not the one that was asked for, only what is seen counts.
+    fn arrived(&self, outcome: &Outcome, relation: &Relation, of: Party, bends: bool) -> bool {
+        if bends {
+            outcome.count().is_some_and(|count| count > self.own(of, relation).count)
+        } else {
+            outcome.touched() > 0 || outcome.met_a_constraint()
         }
     }
 }

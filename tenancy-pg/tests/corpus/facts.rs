@@ -36,6 +36,10 @@ pub(crate) struct Table {
     /// Partitions and tables that inherit.
     pub(crate) children: Vec<String>,
     pub(crate) partitioned: bool,
+    /// Whether it inherits.
+    pub(crate) child: bool,
+    /// Whether the service may update all of it.
+    pub(crate) updatable: bool,
     /// It and all that refer to it, by whatever path.
     pub(crate) with_referrers: Vec<String>,
     pub(crate) foreign_keys: Vec<ForeignKey>,
@@ -51,6 +55,7 @@ pub(crate) struct Column {
     pub(crate) name: String,
     #[serde(rename = "type")]
     pub(crate) type_name: String,
+    pub(crate) generated: bool,
 }
 
 #[derive(Clone, Deserialize)]
@@ -153,7 +158,9 @@ with recursive referrers(root, oid) as (
 select json_build_object(
     'raw', json_build_array(n.nspname, c.relname),
     'name', format('%I.%I', n.nspname, c.relname), 'schema', quote_ident(n.nspname), 'partitioned', c.relkind = 'p',
-    'columns', (select json_agg(json_build_object('raw', attname, 'name', quote_ident(attname), 'type', format_type(atttypid, atttypmod)) order by attnum)
+    'child', exists (select from pg_inherits where inhrelid = c.oid), 'updatable', has_table_privilege('app', c.oid, 'UPDATE'),
+    'columns', (select json_agg(json_build_object('raw', attname, 'name', quote_ident(attname), 'type', format_type(atttypid, atttypmod),
+                                                    'generated', attgenerated <> '') order by attnum)
                 from pg_attribute where attrelid = c.oid and attnum > 0 and not attisdropped),
     'policies', (select coalesce(json_agg(json_build_object('name', quote_ident(policyname), 'command', cmd,
                         'permissive', permissive = 'PERMISSIVE', 'using', qual, 'check', with_check) order by policyname), '[]')

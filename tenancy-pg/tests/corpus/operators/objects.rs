@@ -85,8 +85,14 @@ pub(super) const OPERATORS: &[Operator] = &[
     }),
     operator("a new child", |f| {
         tables(f, |t, _| {
+            let columns: Vec<&str> = t.columns.iter().filter(|c| !c.generated).map(|c| c.name.as_str()).collect();
+            let columns = [&[t.column.as_str()][..], &columns].concat().join(", ");
             (!t.partitioned).then(|| {
-                format!("create table public.m () inherits ({0}); insert into public.m select * from {0}; grant select on public.m to app", t.name)
+                format!(
+                    "create table public.m () inherits ({0}); insert into public.m ({columns}) select {columns} from {0}; \
+                     grant select on public.m to app",
+                    t.name
+                )
             })
         })
     }),
@@ -150,6 +156,7 @@ pub(super) const OPERATORS: &[Operator] = &[
     }),
     operator("a trigger of a superuser's changes other rows", |f| {
         tables(f, |t, _| {
+            t.updatable.then_some(())?;
             let column = t.text_column()?;
             Some(format!(
                 "create function public.m() returns trigger language plpgsql security definer as $$ begin \
@@ -165,7 +172,7 @@ pub(super) const OPERATORS: &[Operator] = &[
                 .tables
                 .iter()
                 .find(|other| other.name != t.name && other.with_referrers.len() == 1 && !other.partitioned)?;
-            (!t.partitioned).then_some(())?;
+            (!t.partitioned && t.updatable).then_some(())?;
             Some(format!(
                 "alter table {0} owner to postgres; create rule m as on update to {0} do also delete from {1}",
                 t.name, other.name

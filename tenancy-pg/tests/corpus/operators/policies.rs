@@ -93,7 +93,7 @@ pub(super) const OPERATORS: &[Operator] = &[
             // With a policy for one command nobody can both write and see such a row.
             (p.command == "ALL").then_some(())?;
             // A key of a parent's would have to leave its partitions and children too.
-            (t.children.is_empty()).then_some(())?;
+            (t.children.is_empty() && !t.child).then_some(())?;
             let (table, column) = (&t.name, &t.column);
             let shared = both(t, p, &format!("{} or {column} is null", t.bound(f)));
             Some(format!(

@@ -40,6 +40,9 @@ pub(super) const OPERATORS: &[Operator] = &[
     operator("pg_read_all_data", |_| vec![Mutation::login("grant pg_read_all_data to {login}")]),
     operator("pg_write_all_data", |_| vec![Mutation::login("grant pg_write_all_data to {login}")]),
     unprovable("a default tenant of the login", "our startup message sets it; another client's would not", |f| {
-        vec![Mutation::login(format!("alter role {{login}} set {} = '{}'", f.setting, f.a.trim_matches('\'')))]
+        // In one database: the judge looks at the defaults of all roles, and others are judged at the same time.
+        let tenant = f.a.trim_matches('\'');
+        let set = format!("alter role {{login}} in database {{database}} set {} = '{tenant}'", f.setting);
+        vec![Mutation::login(set)]
     }),
 ];
