@@ -18,7 +18,8 @@
 //!
 //! # What it guarantees
 //!
-//! Everything that a production realm does, with short queues and a log in memory.
+//! Everything that a production realm does, with short queues and a log in memory. [`FaultProxy`] puts a network that fails
+//! on demand, and counts, in front of any server.
 //!
 //! # What it does not
 //!
@@ -39,6 +40,7 @@ mod faulty;
 mod issuer;
 #[cfg(feature = "pg")]
 mod postgres;
+pub mod proxy;
 #[cfg(feature = "stack")]
 mod stores;
 mod tenants;
@@ -53,6 +55,7 @@ pub use postgres::{
     APP, CONTROL, OWNER, PgBouncerOptions, PgBouncerUnavailable, PoolMode, PostgresUnavailable, ServerOptions,
     TestDatabase, ThrowawayPgBouncer, ThrowawayPostgres,
 };
+pub use proxy::FaultProxy;
 #[cfg(feature = "stack")]
 pub use stores::{TestStores, TestStoresBuilder};
 #[doc(no_inline)]

@@ -1,12 +1,14 @@
 //! One database, as any role sees it.
 
 use std::fmt;
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgSslMode};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
 
 use super::{APP, CONTROL, OWNER, SUPERUSER};
+use crate::proxy::{FaultProxy, Protocol, Upstream};
 
 /// One database of a server, and the way to it: the server's own socket, or whatever stands in front.
 #[derive(Clone)]
@@ -40,6 +42,20 @@ impl TestDatabase {
     #[must_use]
     pub fn through_port(&self, port: u16) -> Self {
         Self { host: Host::Loopback, port, name: self.name.clone() }
+    }
+
+    /// A proxy in front of whatever this database is reached through, and the database through it.
+    ///
+    /// # Panics
+    /// When the proxy can't be started.
+    pub async fn behind_a_proxy(&self) -> (FaultProxy, Self) {
+        let upstream = match self.socket() {
+            Some(socket) => Upstream::Unix(socket),
+            None => Upstream::Tcp((Ipv4Addr::LOCALHOST, self.port).into()),
+        };
+        let proxy = FaultProxy::start(upstream, Protocol::Postgres).await.unwrap_or_else(|e| panic!("a proxy: {e}"));
+        let database = self.through_port(proxy.port());
+        (proxy, database)
     }
 
     /// The database's name.

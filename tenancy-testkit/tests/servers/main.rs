@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod bouncer;
+mod proxy;
 mod server;
 
 use std::path::Path;
