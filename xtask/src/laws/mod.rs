@@ -18,7 +18,8 @@ use self::header::{Expect, Header};
 use self::tree::Tree;
 use self::verdict::{Run, Verdict};
 use crate::failure::Failure;
-use crate::{servers, shell};
+use crate::servers::{self, Choice};
+use crate::shell;
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -39,7 +40,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if options.only.is_none() {
         enough(&breaks)?;
     }
-    servers::ensure_all()?;
+    servers::ensure(Choice::Installed)?;
     let tree = Tree::copy()?;
 
     let mut tests: BTreeMap<String, bool> = BTreeMap::new();

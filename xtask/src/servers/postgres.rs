@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use super::install::Package;
 use crate::failure::Failure;
 
-/// Makes sure that a server can be started.
-pub(super) fn ensure() -> Result<(), Failure> {
-    if find().is_some() {
-        return Ok(());
+/// Makes sure that a server can be started, and says where its programs are.
+pub(super) fn ensure() -> Result<PathBuf, Failure> {
+    if let Some(programs) = find() {
+        return Ok(programs);
     }
     keep_debian_from_making_a_cluster()?;
     POSTGRES.install()?;
     match find() {
-        Some(_) => Ok(()),
+        Some(programs) => Ok(programs),
         None => Err(Failure::missing(format!("postgresql was installed, but no server is in {DEBIAN}/*/bin"))),
     }
 }

@@ -3,21 +3,27 @@
 mod report;
 mod suites;
 
-use std::io::BufReader;
+use std::collections::BTreeSet;
+use std::io::{BufReader, Stdout};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use clap::Args;
 
 use self::report::Report;
+use self::suites::Suites;
 use crate::failure::Failure;
-use crate::{servers, shell};
+use crate::servers::{self, Choice};
+use crate::shell;
 
 #[derive(Args, Default)]
 pub(crate) struct Options {
     /// Full size: twenty times the cases in every test that counts cases.
     #[arg(long)]
     full: bool,
+    /// Which Postgres: `all` (the installed one, and on 16 and 18 what talks to a server), `installed`, or a version.
+    #[arg(long, value_name = "WHICH", default_value = "all")]
+    postgres: Choice,
     /// Run only the tests whose name contains this.
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
@@ -26,14 +32,32 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let start = Instant::now();
     // The tests start servers of their own, whatever DATABASE_URL says.
-    servers::ensure_all()?;
+    let servers = servers::ensure(options.postgres)?;
     println!(
         "Building all tests. The first time, with all dependencies, takes about a quarter of an hour on two cores."
     );
     let suites = suites::build(cargo_test(options))?;
     println!("\n{} suites and the doc tests, built in {}.\n", suites.len(), shell::since(start));
 
-    let mut command = cargo_test(options);
+    // Everything on the first server, and on each of the others what talks to one.
+    let mut report = Report::new(suites, std::io::stdout());
+    let mut success = true;
+    for (number, server) in servers.iter().enumerate() {
+        let mut command = cargo_test(options);
+        if let Some(programs) = &server.programs {
+            command.env("TENANCY_POSTGRES_BIN", programs);
+        }
+        if number > 0 {
+            command.args(on_each_server(report.suites()));
+            report.now_on(server.major);
+        }
+        success &= follow(command, options, &mut report)?;
+    }
+    report.close(success, start)
+}
+
+/// Runs the tests and tells the report; says whether all is well.
+fn follow(mut command: Command, options: &Options, report: &mut Report<Stdout>) -> Result<bool, Failure> {
     command.env("CARGO_TERM_COLOR", "never").env("CARGO_TERM_PROGRESS_WHEN", "never");
     command.arg("--no-fail-fast").arg("--").args(&options.filter);
     // Cargo's lines and the tests' go through one pipe, or their order would be lost.
@@ -43,10 +67,15 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let mut child = command.spawn().map_err(Failure::at("cargo test"))?;
     // The command holds the pipe's other end open.
     drop(command);
-    let mut report = Report::new(suites, std::io::stdout());
     report.follow(BufReader::new(reader)).map_err(Failure::at("reading from cargo test"))?;
-    let status = child.wait().map_err(Failure::at("cargo test"))?;
-    report.close(status.success(), start)
+    Ok(child.wait().map_err(Failure::at("cargo test"))?.success())
+}
+
+/// The arguments that select the test programs that talk to a Postgres.
+fn on_each_server(suites: &Suites) -> Vec<String> {
+    let talks = |suite: &&String| ON_EACH_SERVER.iter().any(|prefix| suite.starts_with(prefix));
+    let names: BTreeSet<&str> = suites.values().filter(talks).filter_map(|suite| suite.rsplit('/').next()).collect();
+    names.into_iter().flat_map(|name| ["--test".to_owned(), name.to_owned()]).collect()
 }
 
 /// All features at once: none of them opens or closes anything, so what passes together is what each offers, and the
@@ -60,7 +89,48 @@ fn cargo_test(options: &Options) -> Command {
     command
 }
 
+/// Suites whose names begin like this talk to a Postgres.
+const ON_EACH_SERVER: &[&str] = &["tenancy-pg/tests/", "tenancy-testkit/tests/servers", "tests/tests/stores"];
+
 /// The one setting for counts: tests multiply theirs by it. Proptest reads a variable of its own, which follows.
 const SCALE: &str = "TENANCY_TEST_SCALE";
 const FULL: u32 = 20;
 const PROPTEST_DEFAULT: u32 = 256;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_talks_to_a_postgres_is_run_on_each() {
+        let suites = ["tenancy-pg/tests/postgres", "tenancy-pg (unit)", "tenancy-core/tests/fence"];
+        let suites = suites.iter().map(|name| ((*name).to_owned(), (*name).to_owned())).collect();
+        assert_eq!(on_each_server(&suites), ["--test", "postgres"]);
+    }
+
+    /// A new test program that starts a Postgres must be in the list.
+    #[test]
+    fn every_test_program_that_starts_a_postgres_is_in_the_list() {
+        let root = shell::root();
+        let mut found = Vec::new();
+        for member in std::fs::read_dir(&root).unwrap().flatten() {
+            for test in std::fs::read_dir(member.path().join("tests")).into_iter().flatten().flatten() {
+                let mut files = vec![test.path()];
+                files.extend(std::fs::read_dir(test.path()).into_iter().flatten().flatten().map(|file| file.path()));
+                let starts = |file: &std::path::PathBuf| {
+                    std::fs::read_to_string(file).is_ok_and(|text| STARTERS.iter().any(|word| text.contains(word)))
+                };
+                if files.iter().any(starts) {
+                    let stem = test.path().file_stem().unwrap().to_string_lossy().into_owned();
+                    found.push(format!("{}/tests/{stem}", member.file_name().to_string_lossy()));
+                }
+            }
+        }
+        assert!(found.iter().any(|suite| suite == "tenancy-pg/tests/postgres"), "{found:?}");
+        let listed = |suite: &String| ON_EACH_SERVER.iter().any(|prefix| suite.starts_with(prefix));
+        found.retain(|suite| !listed(suite));
+        assert_eq!(found, Vec::<String>::new(), "not in ON_EACH_SERVER");
+    }
+
+    const STARTERS: &[&str] = &["ThrowawayPostgres", "TestStores"];
+}

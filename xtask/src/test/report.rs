@@ -10,6 +10,8 @@ use crate::shell;
 pub(super) struct Report<W> {
     suites: Suites,
     out: W,
+    /// What follows the names of suites: the server, from the second on.
+    server: String,
     /// The suite that is running.
     current: String,
     seen: usize,
@@ -28,7 +30,26 @@ struct Counts {
 
 impl<W: Write> Report<W> {
     pub(super) fn new(suites: Suites, out: W) -> Self {
-        Self { suites, out, current: String::new(), seen: 0, total: Counts::default(), failed: Vec::new(), quiet: true }
+        let server = String::new();
+        Self {
+            suites,
+            out,
+            server,
+            current: String::new(),
+            seen: 0,
+            total: Counts::default(),
+            failed: Vec::new(),
+            quiet: true,
+        }
+    }
+
+    pub(super) fn suites(&self) -> &Suites {
+        &self.suites
+    }
+
+    /// What follows runs again, on another Postgres.
+    pub(super) fn now_on(&mut self, major: u32) {
+        self.server = format!(" on PostgreSQL {major}");
     }
 
     pub(super) fn follow(&mut self, lines: impl BufRead) -> io::Result<()> {
@@ -61,7 +82,8 @@ impl<W: Write> Report<W> {
         }
         if let Some(program) = text.strip_prefix("Running ").and_then(|rest| rest.strip_suffix(')')) {
             let file = program.rsplit(['/', '(']).next().unwrap_or(program);
-            self.current = self.suites.get(file).cloned().unwrap_or_else(|| program.to_owned());
+            let name = self.suites.get(file).map_or(program, String::as_str);
+            self.current = format!("{name}{}", self.server);
         } else if let Some(library) = text.strip_prefix("Doc-tests ") {
             self.current = format!("{} (doc)", library.replace('_', "-"));
         } else if let Some(name) = text.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED")) {
@@ -204,6 +226,17 @@ error: test failed, to rerun pass `-p tenancy-core --test fence`
         assert_eq!(report.total, Counts { passed: 3, failed: 0, ignored: 1 });
         assert_eq!(report.seen, 2);
         assert!(report.close(true, Instant::now()).is_ok());
+    }
+
+    #[test]
+    fn a_suite_that_runs_again_on_another_server_says_so() {
+        let (mut report, first) = followed(GREEN);
+        report.now_on(18);
+        report.follow(GREEN.as_bytes()).unwrap();
+        let printed = String::from_utf8(report.out.clone()).unwrap();
+        let again = words(printed.strip_prefix(&first).unwrap());
+        assert_eq!(again[0], "ok tenancy-core (unit) on PostgreSQL 18 2 passed");
+        assert_eq!((report.seen, report.total.passed), (4, 6));
     }
 
     #[test]
