@@ -27,7 +27,7 @@
 //!
 //! # Features
 //!
-//! `pg`: a throwaway Postgres, and a throwaway PgBouncer in front of it. `stack`: every store of a [`TestTenants`].
+//! `pg`: a throwaway Postgres, with a PgBouncer in front of it and a standby behind. `stack`: every store of a [`TestTenants`].
 //!
 //! # MSRV
 //!
@@ -53,7 +53,7 @@ pub use issuer::TestIssuer;
 #[cfg(feature = "pg")]
 pub use postgres::{
     APP, CONTROL, OWNER, PgBouncerOptions, PgBouncerUnavailable, PoolMode, PostgresUnavailable, ServerOptions,
-    TestDatabase, ThrowawayPgBouncer, ThrowawayPostgres,
+    TestDatabase, ThrowawayPgBouncer, ThrowawayPostgres, ThrowawayReplica,
 };
 pub use proxy::FaultProxy;
 #[cfg(feature = "stack")]

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgSslMode};
-use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Decode, Postgres, Row, Type};
 
 use super::{APP, CONTROL, OWNER, SUPERUSER};
 use crate::proxy::{FaultProxy, Protocol, Upstream};
@@ -142,6 +142,17 @@ impl TestDatabase {
     /// When one fails.
     pub async fn run_as_owner(&self, sql: &str) {
         run(&self.owner_options(), sql).await.unwrap_or_else(|e| panic!("{sql}: {e}"));
+    }
+
+    /// The first value of a statement, run as the superuser.
+    pub(super) async fn value<T>(&self, sql: &str) -> Result<T, sqlx::Error>
+    where
+        T: for<'r> Decode<'r, Postgres> + Type<Postgres>,
+    {
+        let mut connection = PgConnection::connect_with(&self.superuser_options()).await?;
+        let row = sqlx::query(AssertSqlSafe(sql)).fetch_one(&mut connection).await?;
+        connection.close().await?;
+        row.try_get(0)
     }
 
     pub(super) async fn try_run(&self, sql: &str) -> Result<(), sqlx::Error> {

@@ -1,6 +1,7 @@
 //! Server programs that end with this process, run by somebody who isn't root.
 
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -31,7 +32,8 @@ impl ServerUser {
         let base = std::env::temp_dir();
         // A socket's whole path has about a hundred bytes at most.
         let base = if base.as_os_str().len() < 60 { base } else { PathBuf::from("/tmp") };
-        let directory = tempfile::Builder::new().prefix(prefix).tempdir_in(base)?;
+        let owner_only = PermissionsExt::from_mode(0o700);
+        let directory = tempfile::Builder::new().prefix(prefix).permissions(owner_only).tempdir_in(base)?;
         self.own(directory.path())?;
         Ok(directory)
     }

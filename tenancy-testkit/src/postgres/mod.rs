@@ -4,17 +4,20 @@
 //! |---|---|
 //! | [`ThrowawayPostgres`] | a server of its own |
 //! | [`TestDatabase`] | one database, seen by any role, straight or through something |
+//! | [`ThrowawayReplica`] | a standby that follows a server |
 //! | [`ThrowawayPgBouncer`] | a real pooler in front of a server |
 
 mod bouncer;
 mod database;
 mod keeper;
 mod programs;
+mod replica;
 mod server;
 
 // The public interface is:
 pub use bouncer::{PgBouncerOptions, PgBouncerUnavailable, PoolMode, ThrowawayPgBouncer};
 pub use database::TestDatabase;
+pub use replica::ThrowawayReplica;
 pub use server::{PostgresUnavailable, ServerOptions, ThrowawayPostgres};
 
 /// The owner of the schema.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -14,6 +14,7 @@ use tokio::sync::OnceCell;
 
 use super::database::TestDatabase;
 use super::keeper::{self, Keeper, ServerUser};
+use super::replica::ThrowawayReplica;
 use super::{APP, CONTROL, OWNER, SUPERUSER, programs};
 
 /// A real server of its own, gone with this value.
@@ -65,8 +66,9 @@ impl ServerOptions {
     }
 
     fn arguments(&self, root: &Path, port: u16) -> Vec<String> {
+        let data = root.join(DATA).display().to_string();
         let root = root.display();
-        let mut arguments = vec!["-D".to_owned(), root.to_string(), "-p".to_owned(), port.to_string()];
+        let mut arguments = vec!["-D".to_owned(), data, "-p".to_owned(), port.to_string()];
         let listen = if self.loopback { "listen_addresses=127.0.0.1" } else { "listen_addresses=" };
         let own = [listen.to_owned(), format!("unix_socket_directories={root}")].into_iter();
         let usual = USUAL.iter().map(|setting| (*setting).to_owned());
@@ -92,18 +94,31 @@ impl ThrowawayPostgres {
     /// # Errors
     /// As [`start`](Self::start).
     pub async fn start_with(options: &ServerOptions) -> Result<Self, PostgresUnavailable> {
-        let binaries = programs::postgres().ok_or(PostgresUnavailable::NotInstalled)?;
-        let user = ServerUser::choose()?;
-        let root = user.private_directory("tenancy-pg-")?;
-        initialise(&binaries, root.path(), user)?;
+        let host = Host::prepare()?;
+        host.run("initdb", &["--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "--username", SUPERUSER])?;
+        let server = Self::serve(host, options).await?;
+        server.create_roles().await?;
+        Ok(server)
+    }
+
+    /// Starts a server on what is in the directory already.
+    pub(super) async fn serve(host: Host, options: &ServerOptions) -> Result<Self, PostgresUnavailable> {
+        let Host { programs, user, root } = host;
         let port = if options.loopback { free_port()? } else { PORT };
         let arguments = options.arguments(root.path(), port);
         // INT is Postgres's fast shutdown: it doesn't wait for clients.
-        let keeper = Keeper::start(user, root.path(), "INT", &binaries.join("postgres"), &arguments)?;
+        let keeper = Keeper::start(user, root.path(), "INT", &programs.join("postgres"), &arguments)?;
         let server = Self { _keeper: keeper, root, port, databases: AtomicU32::new(0) };
         server.wait_until_ready().await?;
-        server.create_roles().await?;
         Ok(server)
+    }
+
+    /// A standby that follows this server; see [`ThrowawayReplica`].
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub async fn replica(&self) -> Result<ThrowawayReplica, PostgresUnavailable> {
+        ThrowawayReplica::start(self).await
     }
 
     /// The server that all tests of this process share; each takes a [`fresh_database`](Self::fresh_database).
@@ -140,17 +155,17 @@ impl ThrowawayPostgres {
     /// The process of the server, as its own file says; `None` once it is gone.
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
-        let file = std::fs::read_to_string(self.root.path().join("postmaster.pid")).ok()?;
+        let file = std::fs::read_to_string(self.root.path().join(DATA).join("postmaster.pid")).ok()?;
         file.lines().next()?.trim().parse().ok()
     }
 
-    /// The directory of the data and of the socket.
+    /// The directory of the socket and the log, with the data below.
     #[must_use]
     pub fn directory(&self) -> &Path {
         self.root.path()
     }
 
-    fn postgres(&self) -> TestDatabase {
+    pub(super) fn postgres(&self) -> TestDatabase {
         self.database("postgres")
     }
 
@@ -206,17 +221,31 @@ pub enum PostgresUnavailable {
     },
 }
 
-fn initialise(binaries: &Path, root: &Path, user: ServerUser) -> Result<(), PostgresUnavailable> {
-    let output = user
-        .command(&binaries.join("initdb"))
-        .args(["--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "--username", SUPERUSER, "--pgdata"])
-        .arg(root)
-        .stdin(Stdio::null())
-        .output()?;
-    if output.status.success() {
-        return Ok(());
+/// An empty directory, who works in it, and with which programs.
+pub(super) struct Host {
+    programs: PathBuf,
+    user: ServerUser,
+    root: TempDir,
+}
+
+impl Host {
+    pub(super) fn prepare() -> Result<Self, PostgresUnavailable> {
+        let programs = programs::postgres().ok_or(PostgresUnavailable::NotInstalled)?;
+        let user = ServerUser::choose()?;
+        Ok(Self { programs, user, root: user.private_directory("tenancy-pg-")? })
     }
-    Err(PostgresUnavailable::Failed { step: "initdb", log: String::from_utf8_lossy(&output.stderr).into_owned() })
+
+    /// Runs one of the programs that make the data.
+    pub(super) fn run(&self, program: &'static str, arguments: &[&str]) -> Result<(), PostgresUnavailable> {
+        let mut command = self.user.command(&self.programs.join(program));
+        let output =
+            command.args(arguments).arg("--pgdata").arg(self.root.path().join(DATA)).stdin(Stdio::null()).output()?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let log = String::from_utf8_lossy(&output.stderr).into_owned();
+        Err(PostgresUnavailable::Failed { step: program, log })
+    }
 }
 
 /// A port that nobody has just now. Somebody else may take it before the server does; the server then fails and says so.
@@ -224,6 +253,8 @@ pub(super) fn free_port() -> io::Result<u16> {
     Ok(std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }
 
+/// Apart from the socket: a standby copies what is here.
+const DATA: &str = "data";
 const PORT: u16 = 5432;
 const START_PATIENCE: Duration = Duration::from_secs(20);
 const USUAL: &[&str] =

@@ -3,6 +3,7 @@
 
 mod bouncer;
 mod proxy;
+mod replica;
 mod server;
 
 use std::path::Path;
