@@ -90,7 +90,8 @@ fn cargo_test(options: &Options) -> Command {
 }
 
 /// Suites whose names begin like this talk to a Postgres.
-const ON_EACH_SERVER: &[&str] = &["tenancy-pg/tests/", "tenancy-testkit/tests/servers", "tests/tests/stores"];
+const ON_EACH_SERVER: &[&str] =
+    &["tenancy-pg/tests/", "tenancy-cli/tests/cli", "tenancy-testkit/tests/servers", "tests/tests/stores"];
 
 /// The one setting for counts: tests multiply theirs by it. Proptest reads a variable of its own, which follows.
 const SCALE: &str = "TENANCY_TEST_SCALE";
