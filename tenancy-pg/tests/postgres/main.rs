@@ -26,6 +26,7 @@ mod migrations;
 mod policies;
 mod poolers;
 mod queue;
+mod queue_trust;
 mod restart;
 mod savepoints;
 mod sealed;
