@@ -95,6 +95,20 @@ impl Stage {
         self.tenants.realm().erase_store(grant, life, eraser).await.unwrap()
     }
 
+    /// A transaction in another database of the server holds the horizon back too, while it lasts.
+    async fn verified_after_rewrites(&self, grant: &CrossTenantGrant, life: tenancy_core::Life, eraser: &PgEraser) {
+        for _again in 0..200 {
+            for table in ["folder", "note", "event"] {
+                self.server.run(&format!("vacuum full {table}")).await;
+            }
+            if self.erase(grant, life, eraser).await == StoreVerdict::Verified {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        panic!("never verified");
+    }
+
     async fn left(&self, key: uuid::Uuid) -> i64 {
         let mut all = 0;
         for table in ["folder", "note", "event", "tenancy.tenant", "tenancy_queue.job", "tenancy_queue.turn"] {
@@ -148,8 +162,7 @@ async fn a_life_is_gone_with_its_jobs_and_the_neighbour_is_not() {
         stage.server.run(&format!("vacuum full {table}")).await;
         assert_eq!(stage.erase(&grant, acme, &eraser).await, StoreVerdict::LogicalOnly);
     }
-    stage.server.run("vacuum full event").await;
-    assert_eq!(stage.erase(&grant, acme, &eraser).await, StoreVerdict::Verified);
+    stage.verified_after_rewrites(&grant, acme, &eraser).await;
 }
 
 #[tokio::test]
@@ -170,10 +183,7 @@ async fn the_bytes_that_a_running_transaction_may_see_survive_a_rewrite_and_the_
     }
     assert_eq!(stage.erase(&grant, acme, &eraser).await, StoreVerdict::LogicalOnly, "the rewrite kept them");
     old.execute("commit").await.unwrap();
-    for table in ["folder", "note", "event"] {
-        stage.server.run(&format!("vacuum full {table}")).await;
-    }
-    assert_eq!(stage.erase(&grant, acme, &eraser).await, StoreVerdict::Verified);
+    stage.verified_after_rewrites(&grant, acme, &eraser).await;
 }
 
 #[tokio::test]
