@@ -81,6 +81,8 @@ async fn a_schema_in_use_is_adopted_and_its_users_go_on() {
     let tenants = TestTenants::new().await;
     let life = tenants.life("acme");
     let server = old_database(50_000).await;
+    // A step gives way after half a second, before the server looks for deadlocks: on a busy machine too.
+    server.run(&format!("alter database {} set deadlock_timeout = '30s'", server.name())).await;
     let declaration = declaration(Some("2099-01-01"));
     let stop = Arc::new(AtomicBool::new(false));
     let readers = [
