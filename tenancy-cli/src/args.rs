@@ -73,7 +73,7 @@ impl Target {
 /// Which tables.
 #[derive(Args)]
 pub(crate) struct Declared {
-    /// The declaration: the [database] section of this file.
+    /// The declaration: the section `[database]` of this file.
     #[arg(long, value_name = "FILE", default_value = "tenancy.toml")]
     config: PathBuf,
 }
