@@ -81,8 +81,8 @@ impl Database<Uninspected> {
     /// Connects a few times, to see that it can, and that what stands between is what was declared.
     ///
     /// # Errors
-    /// [`PgError::PoolerMismatch`]; [`PgError::NeedsSessions`] for a signed scope behind a transaction pooler; or
-    /// [`PgError`] when it can't connect.
+    /// [`PgError::PoolerMismatch`]; [`PgError::NeedsSessions`] for a signed scope or kept connections behind a
+    /// transaction pooler; or [`PgError`] when it can't connect.
     pub async fn connect(realm: &Realm, options: PgOptions) -> Result<Self, PgError> {
         let gate = Gate::new(realm, STORE);
         let gate = match options.region_of() {

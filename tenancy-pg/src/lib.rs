@@ -5,6 +5,15 @@
 //! from its first statement to its commit, and a connection reaches the next tenant only after it was shown to be
 //! clean.
 //!
+//! | for | there is |
+//! |---|---|
+//! | statements and transactions of a tenant | [`TenantDb`], [`TenantTx`], [`TxOptions`], [`TenantSavepoint`] |
+//! | what belongs to one tenant besides rows | [`TenantTx::lock`], [`TenantTx::notify`] and [`TenantDb::listen`], [`TenantTx::enqueue`] and [`Queue`] |
+//! | how a connection comes to know its tenant | [`Mode`], [`Pooler`], [`PgOptions::signed`] |
+//! | the schema | [`Declaration`], [`propose`], [`Migration`], [`migrate`], [`migrate_data`], [`hardening_sql`], [`signed_schema_sql`] |
+//! | looking whether it holds | [`Inspection`], [`Database::watch`], [`probe`] |
+//! | who the tenants are, and their end | [`ControlStore`], [`TenantRegistry`], [`PgEraser`] |
+//!
 //! # How do I obtain a `TenantContext`?
 //!
 //! From a verified credential, through [`tenancy_core::Realm`]; see there. In tests, from
@@ -47,8 +56,12 @@
 //!
 //! # What it does not
 //!
-//! - The guard reads the text it is given. What a function runs is out of its sight, `set_config` too. Within a
-//!   transaction that changes the setting and puts it back, other tenants' rows can be read: bind values, never build SQL from them. A signed setting is to come.
+//! - The guard reads the text it is given. What a function runs is out of its sight, `set_config` too. In the plain modes
+//!   SQL that changes the setting there, reads, and puts it back sees other tenants' rows and leaves no trace: bind values,
+//!   never build SQL from them. Where that can't be had, sign the scope ([`PgOptions::signed`]): the server then takes no
+//!   row key that nobody has sealed.
+//! - A [`read`](TenantDb::read) that is dropped, and a statement where [`Mode::Sticky`] saves it its transaction, are shown
+//!   to have kept their scope after their rows were handed out: a breach there is on record, and too late to stop.
 //! - Row level security hides rows, not their existence: planner estimates, statistics, sizes of relations, sequences
 //!   and unique indexes without the tenant column (a warning) tell of other tenants' rows.
 //! - The text of statements, as opposed to bound values, is seen by every session of the same role

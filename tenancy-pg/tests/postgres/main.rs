@@ -28,6 +28,7 @@ mod poolers;
 mod queue;
 mod queue_trust;
 mod restart;
+mod round_trips;
 mod savepoints;
 mod sealed;
 mod sessions;
