@@ -2,6 +2,7 @@
 
 use tenancy_core::{BoxError, Denial, Redacted};
 
+use crate::bulk::BulkError;
 use crate::declaration::DeclarationError;
 use crate::guard::Forbidden;
 use crate::inspect::Inspection;
@@ -37,6 +38,9 @@ pub enum PgError {
     /// The guard refused a statement before it was sent, and that is on record. The transaction goes on.
     #[error(transparent)]
     Forbidden(#[from] Forbidden),
+    /// Rows that can't be inserted in bulk. Nothing was sent, and the transaction goes on.
+    #[error(transparent)]
+    Bulk(#[from] BulkError),
     /// A statement of this transaction was dropped before its end, or the connection broke: nothing of it is kept.
     #[error("the transaction was interrupted")]
     Interrupted,

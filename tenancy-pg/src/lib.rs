@@ -82,8 +82,10 @@
 //! Rust 1.95.
 
 mod batch;
+mod bulk;
 mod channel;
 mod control;
+mod copy_out;
 pub mod danger;
 mod database;
 mod declaration;
@@ -121,11 +123,13 @@ mod watch;
 mod witness;
 
 // The public interface is:
+pub use bulk::{BulkError, BulkInsert};
 pub use channel::{Heard, TenantListener};
 pub use control::{
     ControlStore, DirectoryHints, PgAuditSink, PgCorpusVersions, PgDirectory, PgKeyStore, PgTicketLedger,
     migrate_audit, migrate_control,
 };
+pub use copy_out::CopyOut;
 pub use database::{Database, Inspected, STORE, Uninspected};
 pub use declaration::{
     Declaration, DeclarationBuilder, DeclarationError, LegacyRole, Relation, RowKeyType, TenantTable, TrustedFunction,

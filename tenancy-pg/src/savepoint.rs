@@ -83,6 +83,10 @@ impl<'t> TenantSavepoint<'_, 't> {
     pub(crate) const fn tx(&self) -> &TenantTx<'t> {
         self.tx
     }
+
+    pub(crate) const fn tx_mut(&mut self) -> &mut TenantTx<'t> {
+        self.tx
+    }
 }
 
 impl Drop for TenantSavepoint<'_, '_> {

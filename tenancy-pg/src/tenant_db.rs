@@ -141,7 +141,14 @@ impl TenantDb {
                 entered.failed();
                 Err(error)
             }
-            Ok(Ok(lease)) => Ok(TenantTx::new(&self.pass, Arc::clone(&self.scope), entered, lease, reads_only)),
+            Ok(Ok(lease)) => Ok(TenantTx::new(
+                &self.pass,
+                &self.shared.declaration,
+                Arc::clone(&self.scope),
+                entered,
+                lease,
+                reads_only,
+            )),
         }
     }
 }

@@ -11,6 +11,7 @@ use sqlx::postgres::{PgConnection, PgQueryResult, PgRow, PgStatement, PgTypeInfo
 use sqlx::{Either, Execute, Executor, Postgres, SqlStr};
 use tenancy_core::{Denial, Entered, Pass};
 
+use crate::declaration::Declaration;
 use crate::error::PgError;
 use crate::guard::GUARD;
 use crate::lease::{Closing, Lease};
@@ -34,6 +35,7 @@ use crate::witness::UNPROVEN;
 #[must_use = "a transaction that is dropped is rolled back"]
 pub struct TenantTx<'t> {
     pass: &'t Pass,
+    pub(crate) declaration: &'t Declaration,
     pub(crate) scope: Arc<Scope>,
     entered: Option<Entered<'t>>,
     pub(crate) lease: Option<Lease>,
@@ -47,9 +49,17 @@ pub struct TenantTx<'t> {
 }
 
 impl<'t> TenantTx<'t> {
-    pub(crate) fn new(pass: &'t Pass, scope: Arc<Scope>, entered: Entered<'t>, lease: Lease, reads_only: bool) -> Self {
+    pub(crate) fn new(
+        pass: &'t Pass,
+        declaration: &'t Declaration,
+        scope: Arc<Scope>,
+        entered: Entered<'t>,
+        lease: Lease,
+        reads_only: bool,
+    ) -> Self {
         Self {
             pass,
+            declaration,
             scope,
             entered: Some(entered),
             lease: Some(lease),

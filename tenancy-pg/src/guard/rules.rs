@@ -93,6 +93,25 @@ pub(crate) fn check(sql: &str) -> Result<(), Forbidden> {
     Ok(())
 }
 
+/// Admits a text that can be put between parentheses: one query, with no semicolon, that closes no parenthesis which it
+/// has not opened.
+///
+/// # Errors
+/// [`Forbidden`].
+pub(crate) fn check_query(sql: &str) -> Result<(), Forbidden> {
+    check(sql)?;
+    let mut depth = 0_usize;
+    for token in Lexer::new(sql) {
+        match token? {
+            Token::Open => depth += 1,
+            Token::Close => depth = depth.checked_sub(1).ok_or(Forbidden::Unreadable)?,
+            Token::Semicolon => return Err(Forbidden::Several),
+            Token::Word(_) | Token::Quoted(_) | Token::Escaped | Token::Other => {}
+        }
+    }
+    if depth == 0 { Ok(()) } else { Err(Forbidden::Unreadable) }
+}
+
 /// The word that a text begins with, as it is written; `None` where it begins with something else.
 #[cfg_attr(not(test), expect(dead_code, reason = "the modes of a pool ask for it"))]
 pub(crate) fn first_keyword(sql: &str) -> Option<&str> {
@@ -237,6 +256,17 @@ mod tests {
         ] {
             assert_eq!(check(sql), Err(why), "{sql}");
         }
+    }
+
+    #[test]
+    fn a_query_stays_between_its_parentheses() {
+        assert_eq!(check_query("select ')' from (values (1)) v -- )"), Ok(()));
+        for sql in ["select 1) to stdout; drop table note; copy (select 1", "select 1) to program 'x' --", "select (1"]
+        {
+            assert!(check_query(sql).is_err(), "{sql}");
+        }
+        assert_eq!(check_query("select 1;"), Err(Forbidden::Several));
+        assert_eq!(check_query("set role x"), Err(Forbidden::Session));
     }
 
     #[test]

@@ -87,13 +87,16 @@ impl TenantTable {
     /// `column = the row key`. In signed mode the function that verifies the seal is behind a sub-select, so that it runs
     /// once a statement and parallel plans stay possible.
     pub(crate) fn bound_sql(&self) -> String {
-        let column = self.column.quoted();
+        format!("{} = {}", self.column.quoted(), self.row_key_sql())
+    }
+
+    /// The row key of the scope, as the server knows it.
+    pub(crate) fn row_key_sql(&self) -> String {
         if self.signed {
-            return format!("{column} = (SELECT tenancy.signed_row_key_{}())", self.key.sql());
+            return format!("(SELECT tenancy.signed_row_key_{}())", self.key.sql());
         }
         let setting = quote_text(self.setting.as_str());
-        let key = format!("NULLIF(current_setting({setting}, true), '')");
-        format!("{column} = {key}::{}", self.key.sql())
+        format!("NULLIF(current_setting({setting}, true), '')::{}", self.key.sql())
     }
 }
 

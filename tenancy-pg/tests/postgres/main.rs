@@ -4,6 +4,7 @@
 mod adoption;
 mod attacks;
 mod audit;
+mod bulk;
 mod cancel;
 mod catalog;
 mod channel;
