@@ -25,8 +25,8 @@ fn tables(names: &[&str], key: RowKeyType) -> Declaration {
 async fn a_collation_that_holds_two_keys_for_one_is_fatal() {
     let world = World::new().await;
     let declaration = tables(&["paper"], RowKeyType::Text);
-    // Some builds of the server are without ICU, and so without such collations.
-    let icu = "select count(*) from pg_collation where collprovider = 'i'";
+    // Some builds of the server are without ICU; from 16 on they list one collation of it all the same.
+    let icu = "select count(*) from pg_collation where collprovider = 'i' and collname <> 'unicode'";
     let has_icu = scalar(&world.server.superuser_options(), icu).await > 0;
     for (what, collation, fatal) in [
         ("case", "(provider = icu, locale = 'und-u-ks-level2', deterministic = false)", true),
