@@ -24,6 +24,7 @@ mod inspection_of_probes;
 mod inspection_of_signed;
 mod migration_diff;
 mod migrations;
+mod network;
 mod policies;
 mod poolers;
 mod queue;

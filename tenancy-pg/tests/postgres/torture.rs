@@ -3,23 +3,25 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use sqlx::postgres::PgConnection;
+use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{Connection, Executor};
 use tenancy_core::Life;
 use tenancy_pg::{Database, Inspected, Mode, PgOptions, SigningKeys, TenantDb, hardening_sql};
-use tenancy_testkit::{TestDatabase, drop_at_every_poll, poll_times};
+use tenancy_testkit::{FaultProxy, TestDatabase, drop_at_every_poll, poll_times};
 
 use crate::common::{ACME, GLOBEX, World};
 use crate::sealed::Sealed;
 
 /// A database in one of the modes, and its two tenants.
-struct Place {
-    what: &'static str,
+pub(crate) struct Place {
+    pub(crate) what: &'static str,
     server: TestDatabase,
     database: Database<Inspected>,
     acme: TenantDb,
     globex: TenantDb,
     own: Life,
+    /// In front of the service, where that was asked for.
+    proxy: Option<FaultProxy>,
     /// Keeps the realm.
     _world: Kept,
 }
@@ -33,36 +35,48 @@ enum Kept {
 
 impl Place {
     async fn all(most: u32) -> Vec<Self> {
+        Self::all_by(most, false).await
+    }
+
+    /// Each with a proxy in front.
+    pub(crate) async fn behind_proxies(most: u32) -> Vec<(FaultProxy, Self)> {
+        let taken = |mut place: Self| place.proxy.take().map(|proxy| (proxy, place));
+        Self::all_by(most, true).await.into_iter().filter_map(taken).collect()
+    }
+
+    async fn all_by(most: u32, proxied: bool) -> Vec<Self> {
         vec![
-            Self::plain("local", Mode::Local, most).await,
-            Self::plain("sticky", Mode::Sticky, most).await,
-            Self::sealed("signed", Mode::Local, most).await,
-            Self::sealed("signed and sticky", Mode::Sticky, most).await,
+            Self::plain("local", Mode::Local, most, proxied).await,
+            Self::plain("sticky", Mode::Sticky, most, proxied).await,
+            Self::sealed("signed", Mode::Local, most, proxied).await,
+            Self::sealed("signed and sticky", Mode::Sticky, most, proxied).await,
         ]
     }
 
-    async fn plain(what: &'static str, mode: Mode, most: u32) -> Self {
+    async fn plain(what: &'static str, mode: Mode, most: u32, proxied: bool) -> Self {
         let world = World::new().await;
-        let options = PgOptions::new(world.server.app_options()).max_connections(most).mode(mode);
+        let (proxy, options) = way_to(&world.server, proxied).await;
+        let options = PgOptions::new(options).max_connections(most).mode(mode);
         let database = Database::open(world.tenants.realm(), options, &world.declaration).await.unwrap();
         let (acme, globex) = (world.scoped(&database, "acme").await, world.scoped(&database, "globex").await);
         let (server, own) = (world.server.clone(), world.life("acme"));
-        Self { what, server, database, acme, globex, own, _world: Kept::Plain(world) }
+        Self { what, server, database, acme, globex, own, proxy, _world: Kept::Plain(world) }
     }
 
-    async fn sealed(what: &'static str, mode: Mode, most: u32) -> Self {
+    async fn sealed(what: &'static str, mode: Mode, most: u32, proxied: bool) -> Self {
         let sealed = Sealed::new().await;
         sealed.server.run(&hardening_sql()).await;
         let keys = SigningKeys::new(sealed.key.clone());
-        let options = PgOptions::new(sealed.server.app_options()).max_connections(most).mode(mode).signed(keys);
+        let (proxy, options) = way_to(&sealed.server, proxied).await;
+        let options = PgOptions::new(options).max_connections(most).mode(mode).signed(keys);
         let database = Database::open(sealed.tenants.realm(), options, &sealed.declaration).await.unwrap();
         let (acme, globex) = (sealed.scoped(&database, "acme").await, sealed.scoped(&database, "globex").await);
         let (server, own) = (sealed.server.clone(), sealed.life("acme"));
-        Self { what, server, database, acme, globex, own, _world: Kept::Sealed(sealed) }
+        Self { what, server, database, acme, globex, own, proxy, _world: Kept::Sealed(sealed) }
     }
 
     /// One of the things that acme's callers do. Whatever they see is acme's, and nothing of it is kept.
-    async fn act(&self, which: usize) -> Result<(), Box<dyn std::error::Error>> {
+    pub(crate) async fn act(&self, which: usize) -> Result<(), Box<dyn std::error::Error>> {
         match which % ACTS {
             0 => assert_seen(&bodies(&self.acme).await?, &ACME, self.what),
             1 => {
@@ -113,7 +127,7 @@ impl Place {
     }
 
     /// Whoever comes next: another tenant, in both ways, and nobody; in a session with its own settings.
-    async fn next_is_clean(&self, what: &str) -> Result<(), sqlx::Error> {
+    pub(crate) async fn next_is_clean(&self, what: &str) -> Result<(), sqlx::Error> {
         let what = format!("{}, {what}", self.what);
         assert_seen(&bodies(&self.globex).await?, &GLOBEX, &what);
         let mut tx = self.globex.begin().await?;
@@ -133,9 +147,18 @@ impl Place {
         Ok(())
     }
 
-    async fn halves(&self) -> i64 {
+    /// What was left of transactions that were not to be kept.
+    pub(crate) async fn halves(&self) -> i64 {
         crate::common::scalar(&self.server.superuser_options(), "select count(*) from note where id = 100").await
     }
+}
+
+async fn way_to(server: &TestDatabase, proxied: bool) -> (Option<FaultProxy>, PgConnectOptions) {
+    if !proxied {
+        return (None, server.app_options());
+    }
+    let (proxy, server) = server.behind_a_proxy().await;
+    (Some(proxy), server.app_options())
 }
 
 async fn bodies(db: &TenantDb) -> Result<Vec<String>, sqlx::Error> {
@@ -169,7 +192,7 @@ async fn a_future_dropped_after_any_poll_leaves_the_next_borrower_clean_in_every
 /// 100 it is a hundred thousand futures.
 #[tokio::test]
 async fn dropped_futures_and_ended_sessions_show_nobody_anything() {
-    let scale: u64 = std::env::var("TENANCY_TEST_SCALE").ok().and_then(|s| s.parse().ok()).unwrap_or(1);
+    let scale = scale();
     for place in Place::all(3).await {
         let (left, answered) = (Cell::new(DROPPED_PER_MODE * scale), Cell::new(0_u64));
         let callers = (1..=CALLERS).map(|caller| {
@@ -211,17 +234,22 @@ async fn dropped_futures_and_ended_sessions_show_nobody_anything() {
     }
 }
 
+/// How many times as much as usual.
+pub(crate) fn scale() -> u64 {
+    std::env::var("TENANCY_TEST_SCALE").ok().and_then(|s| s.parse().ok()).unwrap_or(1)
+}
+
 /// Reproducible: a failure comes again.
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % bound
     }
 }
 
-const ACTS: usize = 10;
+pub(crate) const ACTS: usize = 10;
 const CALLERS: u64 = 8;
 const DROPPED_PER_MODE: u64 = 250;
 const KILL_ONE: &str = "select pg_terminate_backend(pid), pg_sleep(0.01) from pg_stat_activity
