@@ -1,0 +1,11 @@
+//! The eraser runs no statement of a caller's.
+
+type Handle = tenancy_pg::PgEraser;
+
+fn count(handle: &Handle) {
+    let _running = sqlx::query("select count(*) from documents").execute(handle);
+}
+
+fn main() {
+    let _ = count;
+}
