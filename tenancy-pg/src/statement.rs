@@ -37,8 +37,7 @@ impl OneStatement {
 
     /// Whether it says of itself that it reads. A function that it calls may write all the same.
     pub(crate) fn reads(&self) -> bool {
-        let text = self.sql.as_str().trim_start();
-        let word = text.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+        let word = guard::first_keyword(self.sql.as_str()).unwrap_or_default();
         ["select", "table", "values"].iter().any(|reading| word.eq_ignore_ascii_case(reading))
     }
 

@@ -15,9 +15,7 @@ mod lexer;
 mod rules;
 
 pub use rules::Forbidden;
-#[expect(unused_imports, reason = "the modes of a pool ask for it")]
-pub(crate) use rules::first_keyword;
-pub(crate) use rules::{check, check_query};
+pub(crate) use rules::{check, check_query, first_keyword};
 
 /// In the place of the rule of a record: the guard refused a statement.
 pub(crate) const GUARD: &str = "pg.guard";

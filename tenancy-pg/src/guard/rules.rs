@@ -113,7 +113,6 @@ pub(crate) fn check_query(sql: &str) -> Result<(), Forbidden> {
 }
 
 /// The word that a text begins with, as it is written; `None` where it begins with something else.
-#[cfg_attr(not(test), expect(dead_code, reason = "the modes of a pool ask for it"))]
 pub(crate) fn first_keyword(sql: &str) -> Option<&str> {
     match Lexer::new(sql).find(|token| *token != Ok(Token::Semicolon)) {
         Some(Ok(Token::Word(word))) => Some(word),
