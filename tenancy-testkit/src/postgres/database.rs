@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgSslMode};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Decode, Postgres, Row, Type};
@@ -166,10 +167,19 @@ impl fmt::Debug for TestDatabase {
     }
 }
 
+/// Roles are the whole server's. Two tests that change one at the same moment get an internal error from the server
+/// instead of waiting for each other, and the statements of one text are one transaction, so they can be run again.
 async fn run(options: &PgConnectOptions, sql: &str) -> Result<(), sqlx::Error> {
     let mut connection = PgConnection::connect_with(options).await?;
-    sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await?;
-    connection.close().await
+    let mut left = 20;
+    loop {
+        match sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await {
+            Ok(_done) => return connection.close().await,
+            Err(sqlx::Error::Database(e)) if left > 0 && e.message() == "tuple concurrently updated" => left -= 1,
+            Err(error) => return Err(error),
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }
 
 const LOOPBACK: &str = "127.0.0.1";
