@@ -6,7 +6,7 @@ use sqlx::AssertSqlSafe;
 use sqlx::postgres::PgConnection;
 use sqlx::{Connection, Executor};
 use tenancy_core::Denial;
-use tenancy_pg::{Database, Inspected, Mode, PgError, PgOptions, Pooler, TenantDb};
+use tenancy_pg::{Database, Inspected, Mode, PgError, PgOptions, Pooler, TenantDb, danger};
 
 use crate::common::{ACME, GLOBEX, World, bodies, scalar, smuggled};
 
@@ -88,6 +88,25 @@ async fn a_tenant_comes_back_to_its_own_connection_and_others_take_it_over_clean
     held.rollback().await.unwrap();
     assert_eq!(bodies(&globex).await, GLOBEX);
     assert_eq!(world.breaches_and_unproven().await, (0, 0));
+}
+
+/// A transaction whose setting ends early falls back to the session's: it must not be that of whoever was at home.
+#[tokio::test]
+async fn a_transaction_that_ends_early_does_not_fall_back_to_who_lived_here() {
+    let world = World::new().await;
+    let database = world.sticky(1, 1).await;
+    let (acme, globex) = (world.scoped(&database, "acme").await, world.scoped(&database, "globex").await);
+    assert_eq!(bodies(&acme).await, ACME);
+    let home = backend(&acme).await;
+    let mut tx = globex.begin().await.unwrap();
+    let raw = danger::connection(&mut tx, "a test of what a transaction falls back to").await.unwrap();
+    let here: i32 = sqlx::query_scalar("select pg_backend_pid()").fetch_one(&mut *raw).await.unwrap();
+    assert_eq!(here, home, "acme was at home on this one");
+    let own: Vec<String> = sqlx::query_scalar("select body from note order by id").fetch_all(&mut *raw).await.unwrap();
+    assert_eq!(own, GLOBEX);
+    raw.execute("commit").await.unwrap();
+    let after: Vec<String> = sqlx::query_scalar("select body from note").fetch_all(&mut *raw).await.unwrap();
+    assert_eq!(after, Vec::<String>::new());
 }
 
 /// What a statement by itself may try to leave for the next visit of its own tenant, or of another.
