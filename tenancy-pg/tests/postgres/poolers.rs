@@ -113,9 +113,8 @@ async fn local_is_right_under_concurrency_behind_a_pooler() {
     }
 }
 
-/// On a session that is everybody's, what a statement leaves is gone with its transaction.
-#[tokio::test]
-async fn nothing_is_left_on_a_shared_session() {
+/// One session for everybody, and a role that may leave temporary objects and another role on it.
+async fn one_shared_session() -> (World, String, ThrowawayPgBouncer, Database<Inspected>) {
     let world = World::new().await;
     let other = format!("other_{}", world.server.name());
     let name = world.server.name().to_owned();
@@ -125,6 +124,13 @@ async fn nothing_is_left_on_a_shared_session() {
         .await;
     let bouncer = bouncer(&world, PgBouncerOptions::new(PoolMode::Transaction).pool_size(1)).await;
     let database = open(&world, bouncer.database(), Pooler::Transaction, 2).await.unwrap();
+    (world, other, bouncer, database)
+}
+
+/// On a session that is everybody's, what a statement leaves is gone with its transaction.
+#[tokio::test]
+async fn nothing_is_left_on_a_shared_session() {
+    let (world, other, bouncer, database) = one_shared_session().await;
     let (acme, globex) = (world.scoped(&database, "acme").await, world.scoped(&database, "globex").await);
     let victim = world.life("globex").uuid();
     let own = world.life("acme").uuid();
@@ -173,15 +179,7 @@ async fn nothing_is_left_on_a_shared_session() {
 /// Another program with the same role leaves its session in a state that names resolve in.
 #[tokio::test]
 async fn a_shared_session_that_somebody_left_unclean_is_refused() {
-    let world = World::new().await;
-    let other = format!("other_{}", world.server.name());
-    let name = world.server.name().to_owned();
-    world
-        .server
-        .run(&format!("create role {other}; grant {other} to app; grant temporary on database {name} to app"))
-        .await;
-    let bouncer = bouncer(&world, PgBouncerOptions::new(PoolMode::Transaction).pool_size(1)).await;
-    let database = open(&world, bouncer.database(), Pooler::Transaction, 2).await.unwrap();
+    let (world, other, bouncer, database) = one_shared_session().await;
     let acme = world.scoped(&database, "acme").await;
     let mut expected = 0;
     for (what, leaves, unclean) in [
