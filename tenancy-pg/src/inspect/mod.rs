@@ -45,6 +45,7 @@ use self::views::Views;
 use crate::declaration::Declaration;
 use crate::error::PgError;
 use crate::options::PgOptions;
+use crate::pooler::Pooler;
 
 /// Severities that a service may choose.
 #[derive(Clone, Copy, Debug)]
@@ -69,7 +70,8 @@ impl InspectPolicy {
     }
 
     /// What it means that the database is not hardened ([`hardening_sql`](crate::hardening_sql)). Unless said otherwise a
-    /// warning, and fatal where the declaration is signed.
+    /// warning, and fatal where the declaration is signed and behind [`Pooler::Transaction`](crate::Pooler): nobody sees
+    /// there who has a session next, so that nothing can be left on one is all the proof there is.
     pub const fn hardening(mut self, severity: Severity) -> Self {
         self.hardening = Some(severity);
         self
@@ -103,7 +105,7 @@ pub async fn inspect(
     policy: InspectPolicy,
 ) -> Result<Inspection, PgError> {
     let mut connection = options.session(declaration.setting()).await?;
-    let inspection = look(&mut connection, declaration, policy).await;
+    let inspection = look(&mut connection, declaration, policy, options.pooler_of()).await;
     // The report is worth more than a polite good-bye.
     let _closed = connection.close().await;
     inspection
@@ -113,6 +115,7 @@ async fn look(
     connection: &mut PgConnection,
     declaration: &Declaration,
     policy: InspectPolicy,
+    pooler: Pooler,
 ) -> Result<Inspection, PgError> {
     connection.execute(SNAPSHOT).await?;
     let session = server::session(connection).await?;
@@ -129,11 +132,12 @@ async fn look(
     let reached = world::reached(connection, &catalog).await?;
     findings.extend(world::findings(&catalog, &views, &reached));
     findings.extend(definer::findings(connection, &catalog).await?);
+    let needed = declaration.signed() || !pooler.keeps_sessions();
+    let hardening = policy.hardening.unwrap_or(if needed { Severity::Fatal } else { Severity::Warning });
     // Large objects are among what the hardening closes.
-    let when_signed = policy.hardening.unwrap_or(Severity::Fatal);
-    let shared_objects = if declaration.signed() { when_signed } else { policy.shared_objects };
+    let shared_objects = if needed { hardening } else { policy.shared_objects };
     findings.extend(objects::findings(connection, &catalog, shared_objects).await?);
-    findings.extend(open_to_all::findings(connection, &catalog, policy.hardening).await?);
+    findings.extend(open_to_all::findings(connection, &catalog, hardening).await?);
     findings.extend(later::findings(connection, &catalog).await?);
     findings.extend(probes::findings(connection, &catalog).await?);
     findings.extend(signed::findings(connection, &catalog).await?);

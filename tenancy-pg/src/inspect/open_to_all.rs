@@ -13,7 +13,7 @@ use crate::signed::FUNCTIONS;
 pub(super) async fn findings(
     connection: &mut PgConnection,
     catalog: &Catalog<'_>,
-    hardening: Option<Severity>,
+    hardening: Severity,
 ) -> Result<Vec<Finding>, PgError> {
     let open: Vec<String> = sqlx::query_scalar(OPEN)
         .bind(FUNCTIONS.map(str::to_owned).to_vec())
@@ -25,8 +25,7 @@ pub(super) async fn findings(
     let mut all: Vec<Finding> =
         settings.into_iter().map(|(role, database, name)| setting(role, database, &name)).collect();
     if !open.is_empty() {
-        let signed = if catalog.declaration.signed() { Severity::Fatal } else { Severity::Warning };
-        all.push(not_hardened(&open, hardening.unwrap_or(signed)));
+        all.push(not_hardened(&open, hardening));
     }
     Ok(all)
 }

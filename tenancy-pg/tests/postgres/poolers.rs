@@ -6,7 +6,9 @@ use std::time::Duration;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{AssertSqlSafe, Connection, Executor, Row};
 use tenancy_core::Denial;
-use tenancy_pg::{Database, Inspected, PgError, PgOptions, Pooler, TenantDb};
+use tenancy_pg::{
+    Code, Database, InspectPolicy, Inspected, PgError, PgOptions, Pooler, Severity, TenantDb, hardening_sql,
+};
 use tenancy_testkit::{PgBouncerOptions, PoolMode, TestDatabase, ThrowawayPgBouncer};
 
 use crate::common::{ACME, GLOBEX, World, bodies, smuggled};
@@ -22,7 +24,27 @@ async fn open(
     most: u32,
 ) -> Result<Database<Inspected>, PgError> {
     let options = PgOptions::new(through.app_options()).pooler(pooler).max_connections(most);
-    Database::open(world.tenants.realm(), options, &world.declaration).await
+    // What is attacked here is let in: temporary objects, settings, code from text.
+    let policy = InspectPolicy::new().hardening(Severity::Warning);
+    Database::connect(world.tenants.realm(), options).await?.inspect_with(&world.declaration, policy).await
+}
+
+/// Nobody sees who has a shared session next: that nothing can be left on one is all the proof there is.
+#[tokio::test]
+async fn a_shared_session_needs_a_hardened_database() {
+    let world = World::new().await;
+    let bouncer = bouncer(&world, PgBouncerOptions::new(PoolMode::Transaction)).await;
+    let through = |pooler, options: PgConnectOptions| {
+        Database::open(world.tenants.realm(), PgOptions::new(options).pooler(pooler), &world.declaration)
+    };
+    let shared = || through(Pooler::Transaction, bouncer.database().app_options());
+    let Err(PgError::Inspection(report)) = shared().await else { panic!("opened, or refused for something else") };
+    let codes: Vec<Code> = report.fatal().map(|finding| finding.code).collect();
+    assert_eq!(codes, [Code::LargeObjects, Code::NotHardened]);
+    through(Pooler::None, world.server.app_options()).await.unwrap();
+    world.server.run(&hardening_sql()).await;
+    let database = shared().await.unwrap();
+    assert_eq!(bodies(&world.scoped(&database, "acme").await).await, ACME);
 }
 
 /// As [`scalar`](crate::common::scalar), with no name left on a session that is everybody's.

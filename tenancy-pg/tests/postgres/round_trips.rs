@@ -53,6 +53,7 @@ async fn least(proxy: &FaultProxy, call: impl AsyncFn()) -> u64 {
 #[tokio::test]
 async fn callers_wait_as_often_as_is_said() {
     let world = World::new().await;
+    world.server.run(&hardening_sql()).await;
     let (proxy, server) = world.server.behind_a_proxy().await;
     let plain = |options: PgConnectOptions| PgOptions::new(options).max_connections(1);
     for (what, options, expected) in [
