@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use tenancy_pg::{Migration, MigrationFile, Roles, Run, Step, hardening_sql, registrar_sql, signed_schema_sql};
+use tenancy_pg::{Migration, MigrationFile, Roles, Run, Step, hardening_sql_keeping, registrar_sql, signed_schema_sql};
 
 use crate::args::{Declared, Target};
 use crate::failure::Failure;
@@ -59,6 +59,10 @@ pub(crate) struct Harden {
     /// The role that enters tenants into the registry of signed mode.
     #[arg(long, value_name = "ROLE")]
     registrar: Option<String>,
+    /// A role that keeps temporary tables, DO blocks, set_config and the like, which every other role loses: the owner,
+    /// for its migrations. Never the service's; may be given more than once.
+    #[arg(long, value_name = "ROLE")]
+    keep: Vec<String>,
 }
 
 #[derive(Args)]
@@ -113,7 +117,8 @@ fn harden(options: &Harden) -> Result<Verdict, Failure> {
             print!("{}", registrar_sql(role));
         }
     }
-    print!("{}", hardening_sql());
+    let keep: Vec<&str> = options.keep.iter().map(String::as_str).collect();
+    print!("{}", hardening_sql_keeping(&keep));
     Ok(Verdict::PASSED)
 }
 

@@ -10,7 +10,7 @@
 //! | statements and transactions of a tenant | [`TenantDb`], [`TenantTx`], [`TxOptions`], [`TenantSavepoint`] |
 //! | what belongs to one tenant besides rows | [`TenantTx::lock`], [`TenantTx::notify`] and [`TenantDb::listen`], [`TenantTx::enqueue`] and [`Queue`] |
 //! | how a connection comes to know its tenant | [`Mode`], [`Pooler`], [`PgOptions::signed`] |
-//! | the schema | [`Declaration`], [`propose`], [`Migration`], [`migrate`], [`migrate_data`], [`hardening_sql`], [`signed_schema_sql`] |
+//! | the schema | [`Declaration`], [`propose`], [`Migration`], [`migrate`], [`migrate_data`], [`hardening_sql`], [`hardening_sql_keeping`], [`signed_schema_sql`] |
 //! | looking whether it holds | [`Inspection`], [`Database::watch`], [`probe`] |
 //! | who the tenants are, and their end | [`ControlStore`], [`TenantRegistry`], [`PgEraser`] |
 //!
@@ -141,7 +141,9 @@ pub use inspect::{Code, Effect, Finding, InspectPolicy, Inspection, Severity, in
 pub use migrate::{data_migration_sql, migrate, migrate_data};
 pub use mode::Mode;
 pub use options::PgOptions;
-pub use policy::{Locks, Migration, MigrationFile, Roles, Run, Step, grant_sql, hardening_sql, policy_sql};
+pub use policy::{
+    Locks, Migration, MigrationFile, Roles, Run, Step, grant_sql, hardening_sql, hardening_sql_keeping, policy_sql,
+};
 pub use pooler::Pooler;
 pub use probe::{Command, Crossing, CrossingKind, Party, ProbeOptions, ProbeReport, Unproven, probe};
 pub use propose::{Proposal, Proposed, Undecided, propose};

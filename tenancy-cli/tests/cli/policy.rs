@@ -34,6 +34,23 @@ async fn what_is_generated_passes_the_inspection_and_leaves_no_difference() {
     }
 }
 
+/// The owner's migrations go on after the hardening, where it is named.
+#[tokio::test]
+async fn a_role_that_is_named_keeps_what_the_hardening_takes() {
+    let world = World::new(TABLE).await;
+    world.write("tenancy.toml", TOML);
+    let harden = |keep: &[&str]| {
+        let ran = world.run(&[["policy", "harden", "--owner", OWNER, "--app", APP].as_slice(), keep].concat());
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        ran.out
+    };
+    assert!(!harden(&[]).contains("GRANT USAGE ON LANGUAGE"));
+    let kept = harden(&["--keep", OWNER, "--keep", "control"]);
+    assert!(kept.contains("GRANT USAGE ON LANGUAGE plpgsql TO \"own\", \"control\";"), "{kept}");
+    world.database.run(&kept).await;
+    world.database.run_as_owner("do $$ begin perform set_config('search_path', '', false); end $$").await;
+}
+
 #[tokio::test]
 async fn a_difference_is_what_is_missing() {
     let world = World::new(TABLE).await;

@@ -8,7 +8,7 @@ use super::report::{Finding, Severity};
 use crate::error::PgError;
 use crate::ident::quote_ident;
 use crate::policy::hardening_sql;
-use crate::signed::FUNCTIONS;
+use crate::signed::functions;
 
 pub(super) async fn findings(
     connection: &mut PgConnection,
@@ -16,7 +16,7 @@ pub(super) async fn findings(
     hardening: Severity,
 ) -> Result<Vec<Finding>, PgError> {
     let open: Vec<String> = sqlx::query_scalar(OPEN)
-        .bind(FUNCTIONS.map(str::to_owned).to_vec())
+        .bind(functions().collect::<Vec<_>>())
         .bind(&catalog.reach)
         .fetch_all(&mut *connection)
         .await?;

@@ -23,20 +23,37 @@ pub fn grant_sql(declaration: &Declaration, role: &str) -> String {
 
 /// The statements that close what every new database leaves open to every role: large objects, which have no policies;
 /// on servers before 15 the right to create in `public`; temporary objects, which a later statement of the same session
-/// meets in front of tables; new plpgsql code, that is `DO` blocks; `set_config`; and ending or interrupting other
-/// sessions, which share the role.
+/// meets in front of tables; new plpgsql code, that is `DO` blocks; `set_config`; functions that run a text as SQL
+/// (`query_to_xml` and its like, `ts_stat`, `ts_rewrite` of a text); and ending or interrupting other sessions, which
+/// share the role.
 ///
 /// For a superuser, once in each database of the service: neither the service's role nor the owner of its tables may
-/// revoke them. Idempotent. Grant again what a role that is not the service's needs: a role that makes plpgsql functions
-/// (`GRANT USAGE ON LANGUAGE plpgsql TO own`), or one that runs `pg_dump` without being a superuser, which calls
-/// `set_config`. Functions and triggers that exist run on as before, whoever calls them, and so do extensions.
+/// revoke them. Idempotent. Functions and triggers that exist run on as before, whoever calls them, and so do extensions.
+/// Roles that are not the service's may need some of it: see [`hardening_sql_keeping`].
 #[must_use]
 pub fn hardening_sql() -> String {
+    hardening_sql_keeping(&[])
+}
+
+/// As [`hardening_sql`], and these roles keep all of it but large objects, by name: the owner of the tables, whose
+/// migrations have `DO` blocks and temporary tables, or one that runs `pg_dump`, which calls `set_config`.
+///
+/// Names as the catalog holds them. Nobody keeps it through a role that is not named, and `public`, which is no role,
+/// keeps nothing. Never name the service's role, or one that it can become: the inspection finds it. A role that is no
+/// longer named keeps what it was granted until that is revoked from it.
+///
+/// ```
+/// let sql = tenancy_pg::hardening_sql_keeping(&["own"]);
+/// assert!(sql.contains("REVOKE USAGE ON LANGUAGE plpgsql FROM PUBLIC;"));
+/// assert!(sql.contains("GRANT USAGE ON LANGUAGE plpgsql TO \"own\";"));
+/// ```
+#[must_use]
+pub fn hardening_sql_keeping(roles: &[&str]) -> String {
     let functions: Vec<String> = LARGE_OBJECTS.iter().map(|function| format!("    pg_catalog.{function}")).collect();
     format!(
         "REVOKE EXECUTE ON FUNCTION\n{}\nFROM PUBLIC;\nREVOKE CREATE ON SCHEMA public FROM PUBLIC;\n{}",
         functions.join(",\n"),
-        crate::signed::hardening_sql()
+        crate::signed::hardening_sql(roles)
     )
 }
 

@@ -20,7 +20,7 @@ mod wanted;
 
 pub(crate) use adopt::key_text;
 pub(crate) use grants::LARGE_OBJECTS;
-pub use grants::{grant_sql, hardening_sql};
+pub use grants::{grant_sql, hardening_sql, hardening_sql_keeping};
 pub use migration::{Migration, MigrationFile};
 pub(crate) use names::POLICY;
 pub use roles::Roles;

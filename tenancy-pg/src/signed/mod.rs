@@ -14,7 +14,7 @@ mod schema;
 mod seal;
 mod verifier;
 
-pub(crate) use hardening::{FUNCTIONS, hardening_sql};
+pub(crate) use hardening::{functions, hardening_sql};
 pub use keys::{SigningKey, SigningKeyError, SigningKeyId, SigningKeys};
 pub use rotation::{retire_key_sql, signing_key_sql};
 pub(crate) use schema::OWNER_ROLE;

@@ -14,6 +14,7 @@ mod data_migrations;
 mod erase;
 mod executor;
 mod guard;
+mod hardening;
 mod injection;
 mod inspection;
 mod inspection_of_helpers;

@@ -117,6 +117,8 @@ async fn the_hardening_takes_these_and_nothing_else() {
         "select set_config('tenancy.row_key', 'x', true)",
         "select pg_terminate_backend(0)",
         "select pg_cancel_backend(0)",
+        "select query_to_xml('select 1', true, true, '')",
+        "select ts_rewrite('a'::tsquery, 'select ''a''::tsquery, ''b''::tsquery')",
         "select lo_create(0)",
         "select lo_from_bytea(0, '')",
     ];
