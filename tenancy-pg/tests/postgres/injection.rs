@@ -3,6 +3,8 @@
 //! What the attacker sees is everything that the server sends: rows, errors, notices, log lines. What is written is
 //! asked of a superuser. Each attack runs with the hardening and without, since the construction must hold alone.
 
+mod routes;
+mod scoped;
 mod seals;
 mod shadows;
 mod sideways;
@@ -12,6 +14,7 @@ use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Connection};
 use tenancy_pg::hardening_sql;
 
+use self::routes::ROUTES;
 use self::seals::SEALS;
 use self::shadows::SHADOWS;
 use self::sideways::SIDEWAYS;
@@ -45,8 +48,13 @@ async fn the_policy_has_no_way_around() {
 }
 
 #[tokio::test]
+async fn no_route_leads_to_another_seal() {
+    attack(ROUTES, Backend::Used).await;
+}
+
+#[tokio::test]
 async fn there_are_many_and_each_has_a_name_of_its_own() {
-    let mut names: Vec<&str> = [SEALS, SHADOWS, SIDEWAYS].concat().iter().map(|(name, _)| *name).collect();
+    let mut names: Vec<&str> = [SEALS, SHADOWS, SIDEWAYS, ROUTES].concat().iter().map(|(name, _)| *name).collect();
     let all = names.len();
     names.sort_unstable();
     names.dedup();
@@ -66,7 +74,7 @@ async fn attack(attacks: &[Attack], backend: Backend) {
             let mut scene = Scene::set(&world, backend).await;
             for message in *messages {
                 let reply = scene.send(message).await;
-                scene.judge(&reply, &format!("{name}: {message}"));
+                scene.marks.judge(&reply.everything, &format!("{name}: {message}"));
             }
             // Whatever is open is kept, if it can be.
             scene.attacker.query("commit").await;
@@ -90,7 +98,12 @@ enum Backend {
 struct Scene {
     attacker: Wire,
     _victim: Wire,
-    marks: [(&'static str, String); 6],
+    marks: Marks,
+}
+
+/// What stands in an attack's text for what is known when it runs, and what nobody may see.
+struct Marks {
+    known: Vec<(&'static str, String)>,
     secrets: Vec<String>,
 }
 
@@ -109,40 +122,18 @@ impl Scene {
             }
             Backend::Fresh => (live.clone(), world.begin(&mut attacker, "acme").await),
         };
-        let life = |tenant| world.life(tenant).uuid().to_string();
-        let marks = [
-            ("{own}", life("acme")),
-            ("{victim}", life("globex")),
-            ("{seal}", seal),
-            ("{live}", live),
-            ("{old}", old),
-            ("{database}", world.server.name().to_owned()),
-        ];
-        let text = world.key.expose();
-        let secret = text.expose_secret().split_once('.').unwrap().1.to_owned();
-        // The key as it is, and the tail of either pad, in hex and in the numbers of a printed plan.
-        let tails = ["36363636363636", "5c5c5c5c5c5c5c", "54 54 54 54 54 54", "92 92 92 92 92 92"];
-        let secrets = std::iter::once(secret).chain(tails.map(str::to_owned)).collect();
-        Self { attacker, _victim: victim, marks, secrets }
+        let marks = Marks::of(world).and("{seal}", seal).and("{live}", live).and("{old}", old);
+        Self { attacker, _victim: victim, marks }
     }
 
     async fn send(&mut self, message: &str) -> Reply {
-        let message = self.marks.iter().fold(message.to_owned(), |sql, (mark, value)| sql.replace(mark, value));
+        let message = self.marks.fill(message);
         self.attacker.query("savepoint before").await;
         let reply = self.attacker.query(&message).await;
         if reply.error.is_some() {
             self.attacker.query("rollback to before").await;
         }
         reply
-    }
-
-    fn judge(&self, reply: &Reply, what: &str) {
-        for body in GLOBEX {
-            assert!(!reply.everything.contains(body), "{what}: {body}: {}", reply.everything);
-        }
-        for secret in &self.secrets {
-            assert!(!reply.everything.contains(secret), "{what}: the key: {}", reply.everything);
-        }
     }
 
     /// On the same backend, if it is still there: the attack was one, and not an outage.
@@ -155,21 +146,61 @@ impl Scene {
     }
 }
 
+impl Marks {
+    fn of(world: &Sealed) -> Self {
+        let life = |tenant| world.life(tenant).uuid().to_string();
+        let database = world.server.name().to_owned();
+        let known = vec![("{own}", life("acme")), ("{victim}", life("globex")), ("{database}", database)];
+        let text = world.key.expose();
+        let secret = text.expose_secret().split_once('.').unwrap().1.to_owned();
+        // The key as it is, and the tail of either pad, in hex and in the numbers of a printed plan.
+        let tails = ["36363636363636", "5c5c5c5c5c5c5c", "54 54 54 54 54 54", "92 92 92 92 92 92"];
+        Self { known, secrets: std::iter::once(secret).chain(tails.map(str::to_owned)).collect() }
+    }
+
+    fn and(mut self, mark: &'static str, value: String) -> Self {
+        self.known.push((mark, value));
+        self
+    }
+
+    fn fill(&self, message: &str) -> String {
+        self.known.iter().fold(message.to_owned(), |sql, (mark, value)| sql.replace(mark, value))
+    }
+
+    fn judge(&self, everything: &str, what: &str) {
+        for body in GLOBEX {
+            assert!(!everything.contains(body), "{what}: {body}: {everything}");
+        }
+        for secret in &self.secrets {
+            assert!(!everything.contains(secret), "{what}: the key: {everything}");
+        }
+    }
+}
+
 impl Sealed {
     /// Puts the attacker's own rows back: what it does to those is its own affair.
     async fn restore(&self) {
+        self.server.run(&self.restore_sql()).await;
+    }
+
+    fn restore_sql(&self) -> String {
         let acme = self.life("acme").uuid();
-        self.server
-            .run(&format!(
-                "delete from note where tenant_id = '{acme}';
-                 insert into note values ('{acme}', 1, 'acme one'), ('{acme}', 2, 'acme two')"
-            ))
-            .await;
+        format!(
+            "delete from note where tenant_id = '{acme}';
+             insert into note values ('{acme}', 1, 'acme one'), ('{acme}', 2, 'acme two')"
+        )
+    }
+
+    async fn truth(&self) -> String {
+        let mut superuser = PgConnection::connect_with(&self.server.superuser_options()).await.unwrap();
+        let truth = sqlx::query_scalar(AssertSqlSafe(self.truth_sql())).fetch_one(&mut superuser).await.unwrap();
+        superuser.close().await.unwrap();
+        truth
     }
 
     /// Everything that is not the attacker's to change.
-    async fn truth(&self) -> String {
-        let sql = format!(
+    fn truth_sql(&self) -> String {
+        format!(
             "select concat_ws('; ',
                 (select string_agg(n::text, ', ' order by n::text) from note n where tenant_id <> '{}'),
                 (select string_agg(t::text, ', ' order by t::text) from tenancy.tenant t),
@@ -182,10 +213,6 @@ impl Sealed {
                      where relnamespace in ('public'::regnamespace, 'tenancy'::regnamespace)) c),
                 (select count(*) from pg_auth_members m where m.roleid = 'tenancy_owner'::regrole))",
             self.life("acme").uuid()
-        );
-        let mut superuser = PgConnection::connect_with(&self.server.superuser_options()).await.unwrap();
-        let truth = sqlx::query_scalar(AssertSqlSafe(sql)).fetch_one(&mut superuser).await.unwrap();
-        superuser.close().await.unwrap();
-        truth
+        )
     }
 }
