@@ -7,7 +7,7 @@
 //!
 //! | for | there is |
 //! |---|---|
-//! | statements and transactions of a tenant | [`TenantDb`], [`TenantTx`], [`TxOptions`], [`TenantSavepoint`] |
+//! | statements and transactions of a tenant | [`TenantDb`], [`TenantTx`], [`TxOptions`], [`TenantSavepoint`], [`TenantDb::with_retry`] |
 //! | what belongs to one tenant besides rows | [`TenantTx::lock`], [`TenantTx::notify`] and [`TenantDb::listen`], [`TenantTx::enqueue`] and [`Queue`] |
 //! | how a connection comes to know its tenant | [`Mode`], [`Pooler`], [`PgOptions::signed`] |
 //! | the schema | [`Declaration`], [`propose`], [`Migration`], [`migrate`], [`migrate_data`], [`hardening_sql`], [`hardening_sql_keeping`], [`signed_schema_sql`] |
@@ -107,6 +107,7 @@ mod propose;
 mod queue;
 mod redact;
 mod registry;
+mod retry;
 mod savepoint;
 mod scope;
 mod seeds;
@@ -150,6 +151,7 @@ pub use propose::{Proposal, Proposed, Undecided, propose};
 pub use queue::{AfterRetry, Claimed, Queue, QueueDepth, QueueOptions, QueuedJob, queue_sql};
 pub use redact::DatabaseError;
 pub use registry::TenantRegistry;
+pub use retry::RetryOptions;
 pub use savepoint::TenantSavepoint;
 pub use seeds::SynchronousCommit;
 pub use signed::{

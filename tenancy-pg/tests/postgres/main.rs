@@ -31,6 +31,7 @@ mod poolers;
 mod queue;
 mod queue_trust;
 mod restart;
+mod retry;
 mod round_trips;
 mod savepoints;
 mod sealed;
