@@ -7,7 +7,7 @@
 //!
 //! | for | there is |
 //! |---|---|
-//! | statements and transactions of a tenant | [`TenantDb`], [`TenantTx`], [`TxOptions`], [`TenantSavepoint`], [`TenantDb::with_retry`] |
+//! | statements and transactions of a tenant | [`TenantDb`], [`TenantTx`], [`TxOptions`], [`TxSettings`], [`TenantSavepoint`], [`TenantDb::with_retry`] |
 //! | what belongs to one tenant besides rows | [`TenantTx::lock`], [`TenantTx::notify`] and [`TenantDb::listen`], [`TenantTx::enqueue`] and [`Queue`] |
 //! | how a connection comes to know its tenant | [`Mode`], [`Pooler`], [`PgOptions::signed`] |
 //! | the schema | [`Declaration`], [`propose`], [`Migration`], [`migrate`], [`migrate_data`], [`hardening_sql`], [`hardening_sql_keeping`], [`signed_schema_sql`] |
@@ -118,6 +118,7 @@ mod stream;
 mod tenant_db;
 mod tenant_tx;
 mod tx_options;
+mod tx_settings;
 mod untenanted;
 mod visible;
 mod watch;
@@ -161,6 +162,7 @@ pub use signed::{
 pub use tenant_db::TenantDb;
 pub use tenant_tx::TenantTx;
 pub use tx_options::{Isolation, TxOptions};
+pub use tx_settings::{IterativeScan, TxSettings};
 pub use untenanted::Untenanted;
 pub use visible::{OrNotVisible, Scoped};
 pub use watch::{OnFailure, Watch};

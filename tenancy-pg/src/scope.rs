@@ -76,7 +76,7 @@ impl Scope {
         if self.signer.is_none() {
             sql += &format!("set local {} = {}; ", self.setting.quoted(), quote_text(&self.value));
         }
-        sql += &options.time_outs();
+        sql += &options.locally();
         let nonce = if self.signer.is_some() { NONCE } else { "''" };
         let clean = if self.seeds.keeps_sessions() { "true" } else { CLEAN };
         sql += &format!("select {BEGAN_AT}, pg_catalog.pg_backend_pid(), {nonce}, {clean}");

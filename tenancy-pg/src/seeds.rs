@@ -153,7 +153,7 @@ pub enum SynchronousCommit {
 }
 
 impl SynchronousCommit {
-    const fn sql(self) -> &'static str {
+    pub(crate) const fn sql(self) -> &'static str {
         match self {
             Self::On => "on",
             Self::Off => "off",

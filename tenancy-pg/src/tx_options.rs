@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::scope::Access;
 use crate::seeds::millis;
+use crate::tx_settings::TxSettings;
 
 /// How a transaction begins, for [`TenantDb::begin_with`](crate::TenantDb::begin_with).
 ///
@@ -32,6 +33,7 @@ pub struct TxOptions {
     deferrable: bool,
     lock_timeout: Option<Duration>,
     statement_timeout: Option<Duration>,
+    settings: TxSettings,
 }
 
 /// What a transaction sees of others that run at the same time.
@@ -55,6 +57,7 @@ impl TxOptions {
             deferrable: false,
             lock_timeout: None,
             statement_timeout: None,
+            settings: TxSettings::new(),
         }
     }
 
@@ -92,6 +95,12 @@ impl TxOptions {
         self
     }
 
+    /// Its own work memory, search effort and the like.
+    pub const fn settings(mut self, settings: TxSettings) -> Self {
+        self.settings = settings;
+        self
+    }
+
     pub(crate) const fn access(self) -> Access {
         self.access
     }
@@ -112,8 +121,8 @@ impl TxOptions {
         format!("begin{isolation}{access}{deferrable}")
     }
 
-    /// The time-outs that are not as in every session, each with its semicolon.
-    pub(crate) fn time_outs(self) -> String {
+    /// The time-outs and settings that are not as in every session, each with its semicolon.
+    pub(crate) fn locally(self) -> String {
         let named = [("lock_timeout", self.lock_timeout), ("statement_timeout", self.statement_timeout)];
         let mut sql = String::new();
         for (name, timeout) in named {
@@ -122,7 +131,7 @@ impl TxOptions {
                 sql += &format!("set local {name} = {}; ", millis(timeout.max(Duration::from_millis(1))));
             }
         }
-        sql
+        sql + &self.settings.sql()
     }
 }
 
@@ -149,15 +158,15 @@ mod tests {
     #[test]
     fn what_is_not_named_is_not_sent() {
         let (plain, second) = (TxOptions::new(), Duration::from_secs(1));
-        assert_eq!((plain.begin().as_str(), plain.time_outs().as_str()), ("begin", ""));
+        assert_eq!((plain.begin().as_str(), plain.locally().as_str()), ("begin", ""));
         assert_eq!(plain.read_only().begin(), "begin read only");
         assert_eq!(plain.deferrable().begin(), "begin isolation level serializable read only deferrable");
         assert_eq!(plain.isolation(Isolation::RepeatableRead).begin(), "begin isolation level repeatable read");
-        assert_eq!(plain.lock_timeout(Duration::ZERO).time_outs(), "set local lock_timeout = 1; ");
+        assert_eq!(plain.lock_timeout(Duration::ZERO).locally(), "set local lock_timeout = 1; ");
         assert_eq!(plain.within(second, None), plain, "there is time enough");
-        assert_eq!(plain.within(second, Some(second)).time_outs(), "set local statement_timeout = 1000; ");
+        assert_eq!(plain.within(second, Some(second)).locally(), "set local statement_timeout = 1000; ");
         let longer = plain.statement_timeout(second * 60);
-        assert_eq!(longer.within(second, None).time_outs(), "set local statement_timeout = 1000; ", "never beyond");
+        assert_eq!(longer.within(second, None).locally(), "set local statement_timeout = 1000; ", "never beyond");
         assert_eq!(longer.within(second * 90, Some(second * 90)), longer);
     }
 }

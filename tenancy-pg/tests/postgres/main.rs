@@ -43,6 +43,7 @@ mod standing;
 mod sticky;
 mod torture;
 mod tx_options;
+mod tx_settings;
 mod unproven;
 mod watch;
 mod wire;
