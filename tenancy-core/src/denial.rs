@@ -329,6 +329,8 @@ faults! {
         TooLong => "grant.too_long", "time to live out of bounds";
         /// Past its expiry.
         Expired => "grant.expired", "expired";
+        /// Ended before its time.
+        Revoked => "grant.revoked", "revoked";
         /// The grant reaches another tenant.
         OutOfReach => "grant.out_of_reach", "the grant does not reach this tenant";
         /// A tenant's credential where an operator's is needed.

@@ -11,6 +11,7 @@ use crate::audit::{Lane, Outcome, Slot};
 use crate::context::TenantContext;
 use crate::corpus::{CorpusError, CorpusScope, CorpusVersion, WriteId};
 use crate::denial::Denial;
+use crate::directory::TenantRecord;
 use crate::id::{Life, Region, StoreName};
 use crate::realm::{Realm, RealmShared, RealmTag};
 
@@ -68,6 +69,12 @@ impl Gate {
         self.realm.tag
     }
 
+    /// Refuses a tenant that is placed in another region.
+    pub(crate) fn ensure_home(&self, record: &TenantRecord) -> Result<(), Denial> {
+        let home = record.placement().region.as_ref().unwrap_or(&self.realm.settings.region);
+        if *home == self.region { Ok(()) } else { Err(Denial::WrongRegion) }
+    }
+
     /// Lets a context through to this store.
     ///
     /// # Errors
@@ -75,8 +82,8 @@ impl Gate {
     /// context's denial is recorded in this realm's anonymous chain: its own realm is none of ours.
     pub fn scoped(&self, context: &TenantContext) -> Result<Pass, Denial> {
         let pass = self.everywhere(context)?;
-        let home = context.record().placement().region.as_ref().unwrap_or(&self.realm.settings.region);
-        if *home == self.region { Ok(pass) } else { Err(pass.refuse("scoped", Denial::WrongRegion)) }
+        self.ensure_home(context.record()).map_err(|denial| pass.refuse("scoped", denial))?;
+        Ok(pass)
     }
 
     /// Lets a context through to a collection of stores in any region, each of which has a gate of its own that

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use crate::audit::{AuditEvent, Lane, Outcome};
@@ -35,12 +36,13 @@ pub enum Reach {
 /// Made by [`Operators::open`] only, after its record is durable. Each use is recorded before it happens, and the
 /// affected tenant sees the records in its own listing.
 pub struct CrossTenantGrant {
-    realm: Arc<RealmShared>,
+    pub(crate) realm: Arc<RealmShared>,
     operator: SubjectId,
     reach: ResolvedReach,
     reason: String,
     request: RequestId,
     deadline: Duration,
+    revoked: AtomicBool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -126,6 +128,7 @@ impl Operators {
             reason: format!("{} [{}]", reason.trim(), case_reference.trim()),
             request: RequestId::random(),
             deadline: clock.monotonic() + ttl.min(token_left),
+            revoked: AtomicBool::new(false),
         })
     }
 }
@@ -143,25 +146,28 @@ impl CrossTenantGrant {
         self.deadline.saturating_sub(self.realm.clock.monotonic())
     }
 
+    /// Ends the grant before its time: every use from now on is refused, in whatever hands it is, and that it was ended is
+    /// recorded. Idempotent.
+    pub fn revoke(&self) {
+        if !self.revoked.swap(true, Ordering::AcqRel) {
+            let event = self.event("grant.revoke", self.life(), Outcome::Done);
+            self.realm.auditor.record(Lane::Operators, event);
+        }
+    }
+
     /// Uses the grant once at a store: `life` is the tenant touched, `None` a report over all.
     ///
     /// # Cross-tenant access
     /// The record is durable before this returns; a store calls it before it touches anything.
     ///
     /// # Errors
-    /// [`Denial::ForeignRealm`], [`GrantFault::Expired`], [`GrantFault::OutOfReach`], recorded; and
-    /// [`Denial::AuditUnavailable`]. Dropped: the use may be on record without having happened.
+    /// [`Denial::ForeignRealm`], [`GrantFault::Expired`], [`GrantFault::Revoked`], [`GrantFault::OutOfReach`], recorded;
+    /// and [`Denial::AuditUnavailable`]. Dropped: the use may be on record without having happened.
     pub async fn exercise(&self, gate: &Gate, life: Option<Life>, action: &'static str) -> Result<(), Denial> {
-        let allowed = if gate.realm_tag() != self.realm.tag {
-            Err(Denial::ForeignRealm)
-        } else if self.remaining().is_zero() {
-            Err(GrantFault::Expired.into())
-        } else if life != self.life() {
+        let allowed = self.ensure_at(gate).and_then(|()| {
             // A grant for every tenant is for reports over them: it opens no single one.
-            Err(GrantFault::OutOfReach.into())
-        } else {
-            Ok(())
-        };
+            if life == self.life() { Ok(()) } else { Err(GrantFault::OutOfReach.into()) }
+        });
         if let Err(denial) = allowed {
             self.realm.recorder.count(Metric::Denied { rule: denial.rule() });
             let event = AuditEvent { rule: Some(denial.rule()), ..self.event(action, life, Outcome::Denied) };
@@ -172,14 +178,31 @@ impl CrossTenantGrant {
         self.realm.auditor.durable(Lane::Operators, event).await
     }
 
-    fn life(&self) -> Option<Life> {
+    /// As [`ensure`](Self::ensure), at a store of this realm.
+    pub(crate) fn ensure_at(&self, gate: &Gate) -> Result<(), Denial> {
+        if gate.realm_tag() == self.realm.tag { self.ensure() } else { Err(Denial::ForeignRealm) }
+    }
+
+    /// Whether it may be used now.
+    pub(crate) fn ensure(&self) -> Result<(), Denial> {
+        if self.revoked.load(Ordering::Acquire) {
+            Err(GrantFault::Revoked.into())
+        } else if self.remaining().is_zero() {
+            Err(GrantFault::Expired.into())
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The tenant that it reaches; `None` for every one.
+    pub(crate) fn life(&self) -> Option<Life> {
         match self.reach {
             ResolvedReach::One(life) => Some(life),
             ResolvedReach::Every => None,
         }
     }
 
-    fn event(&self, action: &'static str, life: Option<Life>, outcome: Outcome) -> AuditEvent {
+    pub(crate) fn event(&self, action: &'static str, life: Option<Life>, outcome: Outcome) -> AuditEvent {
         let now: SystemTime = self.realm.clock.now();
         AuditEvent {
             life,

@@ -82,6 +82,7 @@ mod config;
 mod context;
 mod corpus;
 mod credential;
+mod crossing;
 pub mod danger;
 mod denial;
 mod directory;
@@ -121,6 +122,7 @@ pub use credential::{
     ApiKeyId, ApiKeyRecord, Credential, IssuedApiKey, Jwks, JwksError, JwksSource, OperatorIssuer, TenantClaim,
     TenantIssuer,
 };
+pub use crossing::{Crossing, CrossingTrail};
 pub use denial::{CredentialFault, Denial, Face, GrantFault, SealFault, TicketFault};
 pub use directory::{
     ApiKeyLookup, DirectoryConflict, DirectoryError, Isolation, Lookup, LookupBy, Placement, Plan, ServiceClass,
