@@ -13,6 +13,7 @@ use crate::inspect::{self, InspectPolicy, Inspection};
 use crate::options::PgOptions;
 use crate::pool::Pool;
 use crate::pooler;
+use crate::reports::ReportPool;
 use crate::scope::Scope;
 use crate::seeds::Seeds;
 use crate::tenant_db::TenantDb;
@@ -71,6 +72,8 @@ pub(crate) struct Shared {
     pub(crate) declaration: Declaration,
     /// Places for listeners, each of which holds a connection of its own.
     pub(crate) listeners: Arc<Semaphore>,
+    /// Of the role that reads reports.
+    pub(crate) reports: Option<ReportPool>,
     policy: InspectPolicy,
     last: Mutex<Inspection>,
     /// That connections were found to lead elsewhere than declared.
@@ -94,7 +97,8 @@ impl Database<Uninspected> {
         Ok(Self { state: Uninspected { gate, options } })
     }
 
-    /// Looks whether the database keeps tenants apart for the role that connects.
+    /// Looks whether the database keeps tenants apart for the role that connects, and for the one that reads reports where
+    /// there is one.
     ///
     /// # Errors
     /// [`PgError::Inspection`] with the whole report when anything fatal was found; [`PgError::SignedMismatch`] when only
@@ -120,6 +124,7 @@ impl Database<Uninspected> {
         let seeds = options.seeds(declaration.setting());
         let pool = Pool::new(options.connect_options(), seeds.clone(), options.limits());
         let seeds = Arc::new(seeds);
+        let reports = options.of_reports().map(|options| ReportPool::new(options, declaration));
         let declaration = declaration.clone();
         let shared = Shared {
             gate,
@@ -128,6 +133,7 @@ impl Database<Uninspected> {
             seeds,
             declaration,
             listeners: Arc::new(Semaphore::new(LISTENERS)),
+            reports,
             policy,
             last: Mutex::new(inspection),
             mismatched: AtomicBool::new(false),
@@ -196,9 +202,12 @@ impl Database<Inspected> {
         self.state.shared.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Closes the pool and waits for the connections that are in use. Idempotent.
+    /// Closes the pool, and that of the reports, and waits for the connections that are in use. Idempotent.
     pub async fn close(&self) {
         self.state.shared.pool.close().await;
+        if let Some(reports) = &self.state.shared.reports {
+            reports.pool.close().await;
+        }
     }
 }
 

@@ -60,6 +60,9 @@ pub enum PgError {
     /// A mode that needs sessions of its own behind a pooler that shares them.
     #[error("a signed scope and kept connections need sessions, which a transaction pooler does not give")]
     NeedsSessions,
+    /// Nobody said how to log in as the role that reads reports, see [`PgOptions::reports`](crate::PgOptions::reports).
+    #[error("there is no role that reads reports, see PgOptions::reports")]
+    NoReports,
     /// Only one of the options and the declaration is signed.
     #[error("the options and the declaration do not agree on whether scopes are signed")]
     SignedMismatch,

@@ -12,6 +12,7 @@
 //! | how a connection comes to know its tenant | [`Mode`], [`Pooler`], [`PgOptions::signed`] |
 //! | the schema | [`Declaration`], [`propose`], [`Migration`], [`migrate`], [`migrate_data`], [`hardening_sql`], [`hardening_sql_keeping`], [`signed_schema_sql`] |
 //! | looking whether it holds | [`Inspection`], [`Database::watch`], [`probe`] |
+//! | what an operator's grant reads across tenants | [`Database::across`], [`Reports`], [`ReportTx`] |
 //! | who the tenants are, and their end | [`ControlStore`], [`TenantRegistry`], [`PgEraser`] |
 //!
 //! # How do I obtain a `TenantContext`?
@@ -107,6 +108,7 @@ mod propose;
 mod queue;
 mod redact;
 mod registry;
+mod reports;
 mod retry;
 mod savepoint;
 mod scope;
@@ -134,7 +136,8 @@ pub use control::{
 pub use copy_out::CopyOut;
 pub use database::{Database, Inspected, STORE, Uninspected};
 pub use declaration::{
-    Declaration, DeclarationBuilder, DeclarationError, LegacyRole, Relation, RowKeyType, TenantTable, TrustedFunction,
+    Declaration, DeclarationBuilder, DeclarationError, LegacyRole, Relation, ReportRelation, RowKeyType, TenantTable,
+    TrustedFunction,
 };
 pub use erase::{PgEraser, erasure_sql};
 pub use error::PgError;
@@ -152,6 +155,7 @@ pub use propose::{Proposal, Proposed, Undecided, propose};
 pub use queue::{AfterRetry, Claimed, Queue, QueueDepth, QueueOptions, QueuedJob, queue_sql};
 pub use redact::DatabaseError;
 pub use registry::TenantRegistry;
+pub use reports::{ReportTx, Reports};
 pub use retry::RetryOptions;
 pub use savepoint::TenantSavepoint;
 pub use seeds::SynchronousCommit;

@@ -13,7 +13,7 @@ use crate::pool::Limits;
 use crate::pooler::Pooler;
 use crate::seeds::{Seeds, SynchronousCommit, TimeOuts, search_path_sql};
 use crate::session::Session;
-use crate::signed::SigningKeys;
+use crate::signed::{REACH_SETTING, SigningKeys};
 
 /// Where the database is and how many connections to keep.
 ///
@@ -31,6 +31,18 @@ pub struct PgOptions {
     pooler: Pooler,
     signed: Option<SigningKeys>,
     mode: Mode,
+    reports: Reports,
+}
+
+/// Where reports come from.
+#[derive(Clone)]
+enum Reports {
+    /// Nowhere.
+    None,
+    /// From these connections, on a role of their own.
+    From(Box<PgConnectOptions>),
+    /// These are those options.
+    Here,
 }
 
 impl PgOptions {
@@ -57,7 +69,16 @@ impl PgOptions {
             pooler: Pooler::None,
             signed: None,
             mode: Mode::Local,
+            reports: Reports::None,
         }
+    }
+
+    /// How to log in as the role that reads the declared reports across tenants, see
+    /// [`Database::across`](crate::Database::across). It must be a role of its own, and is inspected with the service's. Its
+    /// connections are in a pool of their own, with the limits and time-outs of this one.
+    pub fn reports(mut self, connect: PgConnectOptions) -> Self {
+        self.reports = Reports::From(Box::new(connect));
+        self
     }
 
     /// The region the database lies in: tenants placed elsewhere are refused.
@@ -184,7 +205,23 @@ impl PgOptions {
     }
 
     pub(crate) fn seeds(&self, setting: &str) -> Seeds {
-        Seeds::new(setting, &self.search_path_sql(), &self.time_outs, self.synchronous_commit, self.pooler)
+        let seeds = Seeds::new(setting, &self.search_path_sql(), &self.time_outs, self.synchronous_commit, self.pooler);
+        match self.reports {
+            // Whatever the role's own default says, nothing reaches every tenant until a scope does.
+            Reports::Here => seeds.and(REACH_SETTING, ""),
+            Reports::None | Reports::From(_) => seeds,
+        }
+    }
+
+    /// The options of the role that reads reports.
+    pub(crate) fn of_reports(&self) -> Option<Self> {
+        match &self.reports {
+            Reports::From(connect) => {
+                let connect = connect.as_ref().clone();
+                Some(Self { connect, mode: Mode::Local, reports: Reports::Here, ..self.clone() })
+            }
+            Reports::None | Reports::Here => None,
+        }
     }
 
     /// What needs a session of its own is refused where sessions are shared: a seal is bound to its backend.

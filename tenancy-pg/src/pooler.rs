@@ -55,6 +55,14 @@ impl Pooler {
 /// # Errors
 /// [`PgError::PoolerMismatch`], or why there is no connection.
 pub(crate) async fn verify(options: &PgOptions, setting: &str) -> Result<(), PgError> {
+    verify_one(options, setting).await?;
+    match options.of_reports() {
+        Some(reports) => verify_one(&reports, setting).await,
+        None => Ok(()),
+    }
+}
+
+async fn verify_one(options: &PgOptions, setting: &str) -> Result<(), PgError> {
     let mut idle = Client::connect(options, setting).await?;
     let found = match options.pooler_of() {
         Pooler::None | Pooler::Transaction => Ok(true),

@@ -11,7 +11,7 @@ use crate::error::PgError;
 use crate::ident::quote_text;
 use crate::seeds::Seeds;
 use crate::session::{IDENTITY, Identity};
-use crate::signed::{NONCE, SEAL_SETTING, SigningKeys};
+use crate::signed::{EVERY, NONCE, REACH_SETTING, SEAL_SETTING, SigningKeys};
 use crate::tx_options::TxOptions;
 
 /// Whose transaction it is: the setting and the text it must hold from the first statement to the last, or what seals it.
@@ -20,16 +20,29 @@ use crate::tx_options::TxOptions;
 pub(crate) struct Scope {
     setting: Setting,
     value: String,
+    /// How far it reaches where it is an operator's.
+    reach: Option<Reach>,
     signer: Option<Signer>,
     life: Option<Life>,
     seeds: Arc<Seeds>,
 }
 
-/// Whom a seal is for, and with what it is made.
+/// How far an operator's scope reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reach {
+    One,
+    Every,
+}
+
+/// What a seal is for, and with what it is made.
 struct Signer {
     keys: SigningKeys,
-    row_key: RowKey,
-    life: Life,
+    sealed: Sealed,
+}
+
+enum Sealed {
+    Tenant { row_key: RowKey, life: Life },
+    Every,
 }
 
 impl Scope {
@@ -43,17 +56,35 @@ impl Scope {
         let row_key = tenant.row_key();
         let (value, signer) = match keys {
             Some(keys) => {
-                let signer = Signer { keys: keys.clone(), row_key: row_key.clone(), life: tenant.life() };
-                (String::new(), Some(signer))
+                let sealed = Sealed::Tenant { row_key: row_key.clone(), life: tenant.life() };
+                (String::new(), Some(Signer { keys: keys.clone(), sealed }))
             }
             None => (text_of(row_key)?, None),
         };
-        Ok(Self { setting: setting.clone(), value, signer, life: Some(tenant.life()), seeds: Arc::clone(seeds) })
+        let (life, seeds) = (Some(tenant.life()), Arc::clone(seeds));
+        Ok(Self { setting: setting.clone(), value, reach: None, signer, life, seeds })
+    }
+
+    /// An operator's scope over one tenant: the same, and it does not reach further.
+    pub(crate) fn of_report(
+        setting: &Setting,
+        tenant: &TenantRecord,
+        keys: Option<&SigningKeys>,
+        seeds: &Arc<Seeds>,
+    ) -> Result<Self, PgError> {
+        Ok(Self { reach: Some(Reach::One), life: None, ..Self::of(setting, tenant, keys, seeds)? })
+    }
+
+    /// An operator's scope over every tenant, in nobody's name.
+    pub(crate) fn of_reports(setting: &Setting, keys: Option<&SigningKeys>, seeds: &Arc<Seeds>) -> Self {
+        let signer = keys.map(|keys| Signer { keys: keys.clone(), sealed: Sealed::Every });
+        Self { reach: Some(Reach::Every), signer, ..Self::nobody(setting, seeds) }
     }
 
     /// Nobody's scope: policies compare with NULL and show no row.
     pub(crate) fn nobody(setting: &Setting, seeds: &Arc<Seeds>) -> Self {
-        Self { setting: setting.clone(), value: String::new(), signer: None, life: None, seeds: Arc::clone(seeds) }
+        let (value, seeds) = (String::new(), Arc::clone(seeds));
+        Self { setting: setting.clone(), value, reach: None, signer: None, life: None, seeds }
     }
 
     /// Who is at home where this scope's row key is kept.
@@ -75,6 +106,9 @@ impl Scope {
         let mut sql = format!("{}; {}", options.begin(), self.seeds.in_transaction());
         if self.signer.is_none() {
             sql += &format!("set local {} = {}; ", self.setting.quoted(), quote_text(&self.value));
+            if self.reach == Some(Reach::Every) {
+                sql += &format!("set local {REACH_SETTING} = {}; ", quote_text(EVERY));
+            }
         }
         sql += &options.locally();
         let nonce = if self.signer.is_some() { NONCE } else { "''" };
@@ -85,9 +119,13 @@ impl Scope {
 
     /// The statement that puts the seal of this transaction into its place; none where scopes are not signed.
     pub(crate) fn sealing(&self, began: &mut Began, nonce: &str) -> Result<Option<String>, PgError> {
-        let Some(Signer { keys, row_key, life }) = &self.signer else { return Ok(None) };
-        began.seal = keys.seal(row_key, *life, nonce)?;
-        Ok(Some(format!("set local {SEAL_SETTING} = {}", quote_text(&began.seal))))
+        let Some(Signer { keys, sealed }) = &self.signer else { return Ok(None) };
+        let (setting, seal) = match sealed {
+            Sealed::Tenant { row_key, life } => (SEAL_SETTING, keys.seal(row_key, *life, nonce)?),
+            Sealed::Every => (REACH_SETTING, keys.seal_every(nonce)),
+        };
+        began.seal = seal;
+        Ok(Some(format!("set local {setting} = {}", quote_text(&began.seal))))
     }
 
     /// Proves the scope and ends the transaction.
@@ -122,9 +160,21 @@ impl Scope {
              and not exists (select from pg_catalog.pg_cursors where is_holdable))::pg_catalog.int4, \
              pg_catalog.pg_current_xact_id_if_assigned() is not null",
             holds(self.setting.as_str(), &self.value),
-            holds(SEAL_SETTING, &began.seal),
+            self.holds_seals(&began.seal),
             began.at
         )
+    }
+
+    /// That the seal, and an operator's reach, are what was put there.
+    fn holds_seals(&self, seal: &str) -> String {
+        match self.reach {
+            None => holds(SEAL_SETTING, seal),
+            Some(Reach::One) => format!("{} and {}", holds(SEAL_SETTING, seal), holds(REACH_SETTING, "")),
+            Some(Reach::Every) => {
+                let reach = if self.signer.is_some() { seal } else { EVERY };
+                format!("{} and {}", holds(SEAL_SETTING, ""), holds(REACH_SETTING, reach))
+            }
+        }
     }
 
     /// Proves that a statement without a transaction of its own ran in this scope, where its tenant is at home, and left
@@ -162,11 +212,12 @@ impl Scope {
         };
         format!(
             "{}close all; unlisten *; discard sequences; {home}\
-             select {} and {} and session_user operator(pg_catalog.=) current_user and {own}, {count}, {IDENTITY}, \
+             select {} and {} and {} and session_user operator(pg_catalog.=) current_user and {own}, {count}, {IDENTITY}, \
              pg_catalog.pg_advisory_unlock_all(), pg_catalog.setseed({}){statements}",
             self.seeds.reset(&identity.word),
             holds(self.setting.as_str(), value),
             holds(SEAL_SETTING, ""),
+            holds(REACH_SETTING, ""),
             seed()
         )
     }

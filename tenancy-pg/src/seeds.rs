@@ -56,6 +56,12 @@ impl Seeds {
         Self { pairs, pooler }
     }
 
+    /// And one more.
+    pub(crate) fn and(mut self, name: &str, value: &str) -> Self {
+        self.pairs.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
     /// In the startup message, which makes them what `reset all` brings back. PgBouncer refuses startup parameters that
     /// it does not track, and `extra_float_digits` is one.
     pub(crate) fn at_startup(&self, options: PgConnectOptions, word: &str) -> PgConnectOptions {

@@ -331,4 +331,4 @@ pub(crate) const ROWS_PER_CHECK: usize = 64;
 /// and before a row that was asked for later than this after the last look.
 pub(crate) const CHECK_LASTS: Duration = Duration::from_millis(100);
 /// A connection that does not roll back within this time is closed.
-const ROLLBACK_PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const ROLLBACK_PATIENCE: Duration = Duration::from_secs(5);

@@ -1,8 +1,8 @@
 //! Who is told of a transaction whose scope was never proven.
 
-use tenancy_core::{Denial, Gate, Pass};
+use tenancy_core::{CrossingTrail, Denial, Gate, Pass};
 
-/// Records, in the chain of the tenant whose transaction it was, that its end could not show whose rows it saw.
+/// Records, in the chain of whose transaction it was, that its end could not show whose rows it saw.
 ///
 /// A statement that leaves its scope is found out by the closing batch. One that also keeps that batch from running, by
 /// ending its own session say, must not get away without a trace.
@@ -11,6 +11,8 @@ pub(crate) enum Witness {
     Tenant(Pass),
     /// A transaction without a tenant.
     Nobody(Gate),
+    /// An operator's.
+    Operator(CrossingTrail),
 }
 
 impl Witness {
@@ -19,6 +21,7 @@ impl Witness {
         let _recorded = match self {
             Self::Tenant(pass) => pass.refuse("pg.end", Denial::StoreBreach),
             Self::Nobody(gate) => gate.refuse("pg.end", Denial::StoreBreach),
+            Self::Operator(trail) => trail.refuse("pg.end", Denial::StoreBreach),
         };
     }
 
@@ -26,6 +29,7 @@ impl Witness {
         match self {
             Self::Tenant(pass) => pass.failed_as("pg.end", UNPROVEN),
             Self::Nobody(gate) => gate.failed_as("pg.end", UNPROVEN),
+            Self::Operator(trail) => trail.failed_as("pg.end", UNPROVEN),
         }
     }
 }

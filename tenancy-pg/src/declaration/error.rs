@@ -33,6 +33,14 @@ pub enum DeclarationError {
         /// The table.
         table: String,
     },
+    /// A report that names no column, or one twice.
+    #[error("the report of {relation} {why}")]
+    Report {
+        /// The relation.
+        relation: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
     /// A legacy role declared twice, or one without an end or a reason.
     #[error("the legacy role {role} {why}")]
     LegacyRole {

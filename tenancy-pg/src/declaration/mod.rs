@@ -3,6 +3,7 @@
 mod error;
 mod legacy;
 mod relation;
+mod report;
 mod setting;
 mod table;
 mod toml;
@@ -13,6 +14,7 @@ use tenancy_core::RowKey;
 pub use error::DeclarationError;
 pub use legacy::LegacyRole;
 pub use relation::Relation;
+pub use report::ReportRelation;
 pub(crate) use setting::{DEFAULT_SETTING, Setting};
 pub use table::{RowKeyType, TenantTable};
 pub use trusted::TrustedFunction;
@@ -28,7 +30,7 @@ pub use trusted::TrustedFunction;
 /// let declaration = Declaration::builder()
 ///     .tenant_table(TenantTable::new("public", "note", "tenant_id", RowKeyType::Uuid)?)
 ///     .global_table("public", "country")
-///     .report("public", "notes_by_month")
+///     .report("public", "note", ["tenant_id", "created_at"])
 ///     .build()?;
 /// assert_eq!(declaration.tenant_tables().len(), 1);
 /// # Ok::<(), tenancy_pg::DeclarationError>(())
@@ -40,7 +42,7 @@ pub struct Declaration {
     registry: bool,
     tenant_tables: Vec<TenantTable>,
     global_tables: Vec<Relation>,
-    report_relations: Vec<Relation>,
+    report_relations: Vec<ReportRelation>,
     legacy_roles: Vec<LegacyRole>,
     trusted_functions: Vec<TrustedFunction>,
 }
@@ -64,8 +66,18 @@ impl Declaration {
 
     /// The relations that a cross-tenant grant may read.
     #[must_use]
-    pub fn report_relations(&self) -> &[Relation] {
+    pub fn report_relations(&self) -> &[ReportRelation] {
         &self.report_relations
+    }
+
+    /// What is declared of a relation as a report.
+    pub(crate) fn report_of(&self, relation: &Relation) -> Option<&ReportRelation> {
+        self.report_relations.iter().find(|report| report.relation == *relation)
+    }
+
+    /// The same with no function that anybody answers for: what the role that reads reports is inspected by.
+    pub(crate) fn trusting_nothing(&self) -> Self {
+        Self { trusted_functions: Vec::new(), ..self.clone() }
     }
 
     /// The roles of before the adoption.
@@ -123,7 +135,7 @@ pub struct DeclarationBuilder {
     registry: bool,
     tenant_tables: Vec<TenantTable>,
     global_tables: Vec<(String, String)>,
-    report_relations: Vec<(String, String)>,
+    report_relations: Vec<(String, String, Vec<String>)>,
     legacy_roles: Vec<[String; 3]>,
     trusted_functions: Vec<[String; 3]>,
 }
@@ -141,10 +153,16 @@ impl DeclarationBuilder {
         self
     }
 
-    /// Declares a relation that may be read across tenants, with a cross-tenant grant and on a role of its own only: a
-    /// tenant table, or a view or table that the service's role does not reach.
-    pub fn report(mut self, schema: &str, relation: &str) -> Self {
-        self.report_relations.push((schema.to_owned(), relation.to_owned()));
+    /// Declares columns of a relation that may be read across tenants, with a cross-tenant grant and on a role of its own
+    /// only, see [`Database::across`](crate::Database::across). The relation is a tenant table, one that keeps numbers per
+    /// tenant say, or a view with `security_invoker` over such: anything else could not be held to one tenant.
+    ///
+    /// # Cross-tenant access
+    /// Whoever holds a grant for every tenant reads these columns of every tenant's rows. Name what counts and
+    /// aggregates need, and no content.
+    pub fn report<'c>(mut self, schema: &str, relation: &str, columns: impl IntoIterator<Item = &'c str>) -> Self {
+        let columns = columns.into_iter().map(str::to_owned).collect();
+        self.report_relations.push((schema.to_owned(), relation.to_owned(), columns));
         self
     }
 
@@ -205,7 +223,10 @@ impl DeclarationBuilder {
         let declaration = Declaration {
             tenant_tables: tenant_tables.into_iter().map(of_all).collect(),
             global_tables: relations(&global_tables)?,
-            report_relations: relations(&report_relations)?,
+            report_relations: report_relations
+                .iter()
+                .map(|(schema, table, columns)| ReportRelation::parse(schema, table, columns))
+                .collect::<Result<_, _>>()?,
             legacy_roles: legacy_roles
                 .iter()
                 .map(|[role, until, reason]| LegacyRole::parse(role, until, reason))
@@ -229,7 +250,7 @@ impl Declaration {
         // A report may read a tenant table, and so must not be a second declaration of it.
         for mut all in [
             tenant().chain(&self.global_tables).collect::<Vec<_>>(),
-            self.report_relations.iter().chain(&self.global_tables).collect(),
+            self.report_relations.iter().map(ReportRelation::relation).chain(&self.global_tables).collect(),
         ] {
             all.sort_unstable();
             if let Some(pair) = all.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -243,7 +264,7 @@ impl Declaration {
             }
         }
         let read_past =
-            |table: &TenantTable| !self.legacy_roles.is_empty() || self.report_relations.contains(&table.relation);
+            |table: &TenantTable| !self.legacy_roles.is_empty() || self.report_of(&table.relation).is_some();
         if let Some(table) = self.tenant_tables.iter().find(|table| table.floor && read_past(table)) {
             return Err(DeclarationError::Floor { table: table.relation.to_string() });
         }

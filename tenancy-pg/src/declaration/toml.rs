@@ -21,7 +21,7 @@ impl Declaration {
     ///     setting = "tenancy.row_key"              # this and what follows may be left out
     ///     signed = true                            # needs tenant columns of one type
     ///     registry = true                          # the same
-    ///     report = [{ table = "notes_by_month" }]
+    ///     report = [{ table = "note", columns = ["tenant_id", "created_at"] }]
     ///     trusted-functions = [{ function = "search(text, integer)", reason = "filters by the row key" }]
     ///     legacy-roles = [{ role = "monolith", until = "2027-03-31", reason = "billing still runs there" }]
     /// "#)?;
@@ -59,8 +59,8 @@ impl Declaration {
         for RelationEntry { schema, table } in global_tables {
             builder = builder.global_table(&schema, &table);
         }
-        for RelationEntry { schema, table } in report {
-            builder = builder.report(&schema, &table);
+        for ReportEntry { schema, table, columns } in report {
+            builder = builder.report(&schema, &table, columns.iter().map(String::as_str));
         }
         for LegacyEntry { role, until, reason } in legacy_roles {
             builder = builder.legacy_role(&role, &until, &reason);
@@ -90,7 +90,7 @@ struct Section {
     #[serde(default)]
     global_tables: Vec<RelationEntry>,
     #[serde(default)]
-    report: Vec<RelationEntry>,
+    report: Vec<ReportEntry>,
     #[serde(default)]
     legacy_roles: Vec<LegacyEntry>,
     #[serde(default)]
@@ -133,6 +133,15 @@ struct RelationEntry {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+struct ReportEntry {
+    #[serde(default = "public")]
+    schema: String,
+    table: String,
+    columns: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct LegacyEntry {
     role: String,
     until: String,
@@ -164,9 +173,12 @@ mod tests {
                  { role = 'a', until = '2027-02-28', reason = 'r' }]",
                 "twice",
             ),
-            ("[database]\nreport = [{ table = 'a' }]\nglobal-tables = [{ table = 'a' }]", "twice"),
+            ("[database]\nreport = [{ table = 'a', columns = ['x'] }]\nglobal-tables = [{ table = 'a' }]", "twice"),
+            ("[database]\nreport = [{ table = 'a' }]", "columns"),
+            ("[database]\nreport = [{ table = 'a', columns = [] }]", "no column"),
+            ("[database]\nreport = [{ table = 'a', columns = ['x', 'x'] }]", "column twice"),
             (
-                "[database]\nreport = [{ table = 't' }]\n\
+                "[database]\nreport = [{ table = 't', columns = ['c'] }]\n\
                  tenant-tables = [{ table = 't', column = 'c', type = 'text', floor = true }]",
                 "floor",
             ),
@@ -198,8 +210,8 @@ mod tests {
             .registry()
             .tenant_table(table("note").composite_keys().partitioned())
             .tenant_table(table("event"))
-            .report("public", "note")
-            .report("stats", "notes_by_month")
+            .report("public", "note", ["id", "tenant_id"])
+            .report("stats", "notes_by_month", ["month"])
             .legacy_role("monolith", "2027-03-31", "billing still runs there")
             .trusted_function("app", "search(text, integer)", "filters by the row key");
         let file = Declaration::from_toml(
@@ -210,7 +222,10 @@ mod tests {
                  { table = 'note', column = 'tenant_id', type = 'bigint', composite-keys = true, partitioned = true },
                  { table = 'event', column = 'tenant_id', type = 'bigint' },
              ]
-             report = [{ table = 'note' }, { schema = 'stats', table = 'notes_by_month' }]
+             report = [
+                 { table = 'note', columns = ['tenant_id', 'id'] },
+                 { schema = 'stats', table = 'notes_by_month', columns = ['month'] },
+             ]
              trusted-functions = [
                  { schema = 'app', function = 'search(text, integer)', reason = 'filters by the row key' },
              ]

@@ -36,7 +36,8 @@ macro_rules! codes {
                 match self { $(Self::$name => $code,)* }
             }
 
-            /// What it is about: `role`, `schema`, `policy`, `object`, `signed`, `server`, `shared_objects` or `probe`.
+            /// What it is about: `role`, `schema`, `policy`, `object`, `signed`, `server`, `shared_objects`,
+            /// `probe` or `report`.
             #[must_use]
             pub const fn class(self) -> &'static str {
                 match self { $(Self::$name => $class,)* }
@@ -166,6 +167,12 @@ codes! {
     SignedOwner = "PG053", "signed", Crosses, "owner of the signed scope";
     /// The signing keys or the registry are missing or within reach.
     SignedTables = "PG054", "signed", Crosses, "signing keys or registry within reach";
+    /// The role that reads reports is the service's, or one of the two can become the other.
+    ReportRole = "PG055", "report", MayCross, "reporting role is not its own";
+    /// The role that reads reports has another right than on the declared columns, or lacks one.
+    ReportRight = "PG056", "report", MayCross, "right beyond the reports";
+    /// A report that no policy holds to one tenant.
+    ReportRelation = "PG057", "report", MayCross, "report that no policy holds";
 }
 
 impl Serialize for Code {

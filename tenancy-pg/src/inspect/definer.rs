@@ -8,7 +8,7 @@ use sqlx::postgres::PgConnection;
 use super::catalog::Catalog;
 use super::codes::Code;
 use super::report::Finding;
-use crate::declaration::{Declaration, RowKeyType};
+use crate::declaration::Declaration;
 use crate::error::PgError;
 use crate::ident::quote_ident;
 use crate::signed::{SCHEMA, SEARCH_PATH, Verifier};
@@ -104,15 +104,12 @@ impl Function {
 
     /// A verifier of the signed scope, unchanged.
     fn is_ours(&self) -> bool {
-        let is = |key| {
-            let verifier = Verifier(key);
-            self.name == verifier.name() && self.source == verifier.body()
-        };
+        let is = |verifier: &Verifier| self.name == verifier.name() && self.source == verifier.body();
         self.schema == SCHEMA
             && self.arguments.is_empty()
             && !self.leakproof
             && self.search_path.as_deref() == Some(SEARCH_PATH)
-            && [RowKeyType::Uuid, RowKeyType::BigInt, RowKeyType::Text].into_iter().any(is)
+            && Verifier::ALL.iter().any(is)
     }
 
     /// The temporary schema comes first unless it is named, so it must be named last wherever it can be written to.

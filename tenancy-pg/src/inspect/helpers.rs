@@ -59,7 +59,7 @@ impl Helper {
 
     /// Whether this is the verifier of the signed scope for keys of this type, exactly as it is generated.
     pub(super) fn is_verifier(&self, key: RowKeyType) -> bool {
-        let verifier = Verifier(key);
+        let verifier = Verifier::RowKey(key);
         self.schema == SCHEMA
             && self.name == verifier.name()
             && self.returns == key.sql()

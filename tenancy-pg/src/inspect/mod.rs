@@ -22,7 +22,9 @@ mod objects;
 mod open_to_all;
 mod policies;
 mod probes;
+mod reach;
 mod report;
+mod reports;
 mod roles;
 mod sarif;
 mod server;
@@ -41,6 +43,7 @@ pub use report::{Finding, Inspection, Severity};
 
 pub(crate) use self::binding::{Binding, Helpers, binding};
 use self::catalog::Catalog;
+pub(crate) use self::reach::is_reach;
 use self::views::Views;
 use crate::declaration::Declaration;
 use crate::error::PgError;
@@ -85,14 +88,25 @@ impl InspectPolicy {
     }
 }
 
+impl InspectPolicy {
+    /// Of large objects and of what else the hardening closes.
+    fn of_shared(self, declaration: &Declaration, pooler: Pooler) -> [Severity; 2] {
+        let needed = declaration.signed() || !pooler.keeps_sessions();
+        let hardening = self.hardening.unwrap_or(if needed { Severity::Fatal } else { Severity::Warning });
+        // Large objects are among what the hardening closes.
+        [if needed { hardening } else { self.shared_objects }, hardening]
+    }
+}
+
 impl Default for InspectPolicy {
     fn default() -> Self {
         Self::new()
     }
 }
 
-/// Looks at everything in one read-only snapshot, on a connection of its own made the way the pool makes them. For a
-/// command line or a check in a pipeline: it needs no realm and gives no handle.
+/// Looks at everything in one read-only snapshot, on a connection of its own made the way the pool makes them, and once
+/// more as the role that reads reports where the options have one. For a command line or a check in a pipeline: it needs
+/// no realm and gives no handle.
 ///
 /// The number of statements does not depend on the number of tables. Nothing is changed: what is tried is rolled back.
 /// Dropping the future closes the connection.
@@ -104,25 +118,33 @@ pub async fn inspect(
     declaration: &Declaration,
     policy: InspectPolicy,
 ) -> Result<Inspection, PgError> {
+    let severities = policy.of_shared(declaration, options.pooler_of());
     let mut connection = options.session(declaration.setting()).await?;
-    let inspection = look(&mut connection, declaration, policy, options.pooler_of()).await;
+    let inspection = look(&mut connection, declaration, policy, severities).await;
     // The report is worth more than a polite good-bye.
     let _closed = connection.close().await;
-    inspection
+    let mut inspection = inspection?;
+    if let Some(reports) = options.of_reports() {
+        let (service, known) = (inspection.session_user.as_str(), inspection.findings.as_slice());
+        let found = reports::findings(&reports, declaration, service, severities, known).await?;
+        inspection.findings.extend(found);
+        inspection.findings.sort_by_key(|finding| finding.severity);
+    }
+    Ok(inspection)
 }
 
 async fn look(
     connection: &mut PgConnection,
     declaration: &Declaration,
     policy: InspectPolicy,
-    pooler: Pooler,
+    [shared_objects, hardening]: [Severity; 2],
 ) -> Result<Inspection, PgError> {
     connection.execute(SNAPSHOT).await?;
     let session = server::session(connection).await?;
     let mut findings = Vec::from_iter(server::findings(&session, policy.server_floor));
     let catalog = Catalog::load(connection, declaration).await?;
     findings.extend(roles::findings(&session, &catalog.roles));
-    findings.extend(settings::findings(connection, declaration).await?);
+    findings.extend(settings::findings(connection, declaration.setting()).await?);
     findings.extend(tables::findings(&catalog));
     findings.extend(policies::findings(&catalog));
     findings.extend(helpers::findings(&catalog.helpers));
@@ -132,15 +154,11 @@ async fn look(
     let reached = world::reached(connection, &catalog).await?;
     findings.extend(world::findings(&catalog, &views, &reached));
     findings.extend(definer::findings(connection, &catalog).await?);
-    let needed = declaration.signed() || !pooler.keeps_sessions();
-    let hardening = policy.hardening.unwrap_or(if needed { Severity::Fatal } else { Severity::Warning });
-    // Large objects are among what the hardening closes.
-    let shared_objects = if needed { hardening } else { policy.shared_objects };
     findings.extend(objects::findings(connection, &catalog, shared_objects).await?);
     findings.extend(open_to_all::findings(connection, &catalog, hardening).await?);
     findings.extend(later::findings(connection, &catalog).await?);
     findings.extend(probes::findings(connection, &catalog).await?);
-    findings.extend(signed::findings(connection, &catalog).await?);
+    findings.extend(signed::findings(connection, &catalog, false).await?);
     findings.sort_by_key(|finding| finding.severity);
     Ok(Inspection {
         server_version: session.version,

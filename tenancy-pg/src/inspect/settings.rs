@@ -4,17 +4,13 @@ use sqlx::postgres::PgConnection;
 
 use super::codes::Code;
 use super::report::Finding;
-use crate::declaration::Declaration;
 use crate::error::PgError;
 use crate::ident::quote_ident;
 
 /// A role or database that gives new sessions a value of our setting. Names of settings have no case.
-pub(super) async fn findings(
-    connection: &mut PgConnection,
-    declaration: &Declaration,
-) -> Result<Vec<Finding>, PgError> {
+pub(super) async fn findings(connection: &mut PgConnection, setting: &str) -> Result<Vec<Finding>, PgError> {
     let rows: Vec<(Option<String>, Option<String>, String)> =
-        sqlx::query_as(DEFAULTS).bind(declaration.setting()).fetch_all(connection).await?;
+        sqlx::query_as(DEFAULTS).bind(setting).fetch_all(connection).await?;
     Ok(rows
         .into_iter()
         .map(|(role, database, setting)| {

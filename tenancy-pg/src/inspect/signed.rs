@@ -13,8 +13,13 @@ use crate::error::PgError;
 use crate::ident::quote_ident;
 use crate::signed::{OWNER_ROLE, SCHEMA, SEARCH_PATH, Verifier};
 
-/// The findings for a declaration that is signed; none for another one. The hardening is looked at elsewhere.
-pub(super) async fn findings(connection: &mut PgConnection, catalog: &Catalog<'_>) -> Result<Vec<Finding>, PgError> {
+/// The findings for a declaration that is signed; none for another one. The hardening is looked at elsewhere. What reads
+/// reports needs the verifier of their reach too.
+pub(super) async fn findings(
+    connection: &mut PgConnection,
+    catalog: &Catalog<'_>,
+    reports: bool,
+) -> Result<Vec<Finding>, PgError> {
     if !catalog.declaration.signed() {
         return Ok(Vec::new());
     }
@@ -26,7 +31,8 @@ pub(super) async fn findings(connection: &mut PgConnection, catalog: &Catalog<'_
     let owner = owner.fetch_all(&mut *connection).await?;
     let tables = sqlx::query_scalar::<_, String>(TABLES).bind(OWNER_ROLE).bind(SCHEMA).bind(reach).bind(key.sql());
     let tables = tables.fetch_all(connection).await?;
-    let mut found = verifiers(&functions, key);
+    let wanted = [Verifier::RowKey(key), Verifier::Every];
+    let mut found = verifiers(&functions, &wanted[..if reports { 2 } else { 1 }]);
     found.extend(owner.iter().map(|why| about_the_owner(why)));
     found.extend(tables.iter().map(|why| about_the_tables(why)));
     Ok(found)
@@ -48,7 +54,7 @@ struct Function {
 
 impl Function {
     fn is(&self, verifier: &Verifier) -> bool {
-        let returns = verifier.0.sql();
+        let returns = verifier.returns();
         self.name == verifier.name()
             && self.source == verifier.body()
             && self.properties
@@ -56,19 +62,18 @@ impl Function {
     }
 }
 
-fn verifiers(functions: &[Function], key: RowKeyType) -> Vec<Finding> {
+fn verifiers(functions: &[Function], wanted: &[Verifier]) -> Vec<Finding> {
     let fix = "as a superuser, once more: see signed_schema_sql";
     let finding = |object: &str, why: &str| Finding::fatal(Code::SignedVerifier, object, why, fix);
     let mut found = Vec::new();
-    let wanted = Verifier(key);
-    if !functions.iter().any(|function| function.is(&wanted)) {
+    for wanted in wanted.iter().filter(|wanted| !functions.iter().any(|function| function.is(wanted))) {
         let why = "The function that verifies seals is missing, or is not as it was generated. What policies compare with \
                    is then not what the service signed.";
         found.push(finding(&wanted.call(), why));
     }
-    let known = [RowKeyType::Uuid, RowKeyType::BigInt, RowKeyType::Text].map(Verifier);
     for function in functions {
-        if !known.iter().any(|verifier| function.is(verifier)) && function.name != wanted.name() {
+        let told = wanted.iter().any(|wanted| function.name == wanted.name());
+        if !told && !Verifier::ALL.iter().any(|verifier| function.is(verifier)) {
             let why = "The schema of the signing keys holds a function that is not as it was generated. What it does with \
                        its owner's rights, which reach the keys, is not known.";
             found.push(finding(&function.signature, why));
@@ -78,7 +83,8 @@ fn verifiers(functions: &[Function], key: RowKeyType) -> Vec<Finding> {
             found.push(finding(&function.signature, why));
         }
     }
-    if functions.iter().any(|function| function.is(&wanted) && !function.granted) {
+    let not_granted = |wanted: &&Verifier| functions.iter().any(|function| function.is(wanted) && !function.granted);
+    for wanted in wanted.iter().filter(not_granted) {
         let why =
             "The service may not run the function that its policies call. Every statement on a tenant table fails.";
         found.push(finding(&wanted.call(), why));

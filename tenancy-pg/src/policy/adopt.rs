@@ -12,7 +12,7 @@ use super::names::{NOT_NULL, REGISTRY_KEY};
 use super::registry::{REGISTRY, references_sql, registry_step};
 use super::roles::Roles;
 use super::step::{Locks, Run, Step};
-use super::{diff, indexes, isolation, keys, rights};
+use super::{diff, indexes, isolation, keys, reports, rights};
 use crate::declaration::{Declaration, RowKeyType, TenantTable};
 use crate::error::PgError;
 use crate::ident::{quote_ident, quote_text};
@@ -89,6 +89,7 @@ async fn plan(
         steps.extend(isolation::steps(table, live, (&policies.0, &policies.1), declaration, roles));
     }
     steps.extend(rights::steps(connection, declaration, roles).await?);
+    steps.extend(reports::steps(connection, declaration, roles).await?);
     connection.execute("rollback").await?;
     Ok(steps)
 }

@@ -10,7 +10,7 @@ use super::names::REGISTRY_KEY;
 use super::registry::{references_sql, registry_step};
 use super::roles::Roles;
 use super::step::{Locks, Step};
-use super::{indexes, isolation, keys, rights};
+use super::{indexes, isolation, keys, reports, rights};
 use crate::declaration::{Declaration, TenantTable};
 use crate::error::PgError;
 use crate::ident::quote_ident;
@@ -69,6 +69,7 @@ async fn compare(
         steps.extend(isolation::steps(&table, live, (&policies, &helpers), declaration, roles));
     }
     steps.extend(rights::steps(connection, declaration, roles).await?);
+    steps.extend(reports::steps(connection, declaration, roles).await?);
     connection.execute("rollback").await?;
     Ok(steps)
 }

@@ -7,7 +7,7 @@ use super::step::{Locks, Step};
 use super::wanted::{self, Wanted};
 use crate::declaration::{Declaration, TenantTable};
 use crate::ident::quote_ident;
-use crate::inspect::{Binding, Helpers, binding};
+use crate::inspect::{Binding, Helpers, binding, is_reach};
 
 /// What is wanted of one table: policies first, so that nobody is locked out in between, then row level security.
 pub(super) fn steps(
@@ -50,7 +50,7 @@ impl Plan<'_> {
                 POLICY if !self.is_as_generated(policy, true) => "it is not as generated",
                 FLOOR if !self.is_as_generated(policy, false) => "it is not as generated",
                 name if name == REPORT || name.starts_with(LEGACY) => {
-                    if past.iter().any(|wanted| wanted.name == name && Self::says(policy, wanted)) {
+                    if past.iter().any(|wanted| wanted.name == name && self.says(policy, wanted)) {
                         continue;
                     }
                     "it is not declared any more, or not so"
@@ -89,7 +89,7 @@ impl Plan<'_> {
             steps.push(Step::new(Locks::Instant, why, self.table.create_policy_sql(), self.drop(POLICY)));
         }
         for wanted in past {
-            let there = |p: &&LivePolicy| p.name == wanted.name && Self::says(p, &wanted);
+            let there = |p: &&LivePolicy| p.name == wanted.name && self.says(p, &wanted);
             if !self.policies.iter().any(there) {
                 let why = format!("a declared role reads past the tenants' boundary of {relation}");
                 steps.push(Step::new(Locks::Instant, why, wanted.create, self.drop(&wanted.name)));
@@ -121,11 +121,14 @@ impl Plan<'_> {
         policy.permissive == permissive && policy.everyone && policy.command == "*" && self.binds(policy)
     }
 
-    /// Whether a policy for another role is as wanted: that role, and that day.
-    fn says(policy: &LivePolicy, wanted: &Wanted) -> bool {
+    /// Whether a policy for another role is as wanted: that role, and that reach or day.
+    fn says(&self, policy: &LivePolicy, wanted: &Wanted) -> bool {
         let using = policy.using.as_deref();
         let same = match &wanted.until {
-            None => policy.command == "r" && using == Some("true") && policy.check.is_none(),
+            None => {
+                let reaches = using.is_some_and(|using| is_reach(using, self.table.signed));
+                policy.command == "r" && reaches && policy.check.is_none()
+            }
             Some(until) => {
                 let wanted = format!("(now() < '{until}'::timestamp with time zone)");
                 policy.command == "*" && using == Some(&wanted) && policy.check.as_deref() == Some(&wanted)

@@ -2,7 +2,7 @@
 
 use super::grants::grant_sql;
 use super::step::{Locks, Step};
-use crate::declaration::{Declaration, Relation};
+use crate::declaration::{Declaration, Relation, ReportRelation};
 use crate::ident::quote_ident;
 
 /// The roles that a migration names: the service's, and those that it has beside it.
@@ -20,7 +20,7 @@ impl Roles {
         Self { app: app.to_owned(), report: None, registrar: None }
     }
 
-    /// The role that reads the declared report relations.
+    /// The role that reads the declared report relations, and that nothing else is granted to.
     pub fn report(mut self, role: &str) -> Self {
         self.report = Some(role.to_owned());
         self
@@ -49,16 +49,25 @@ impl Roles {
         let all = declaration.tenant_tables().iter().map(|table| &table.relation).chain(declaration.global_tables());
         let mut up = grant_sql(declaration, &self.app);
         let mut down: String = all.map(|relation| revoke(relation, &app)).collect();
-        for relation in declaration.report_relations() {
-            let Some(role) = self.report.as_deref().map(quote_ident) else { break };
-            up += &format!(
-                "GRANT USAGE ON SCHEMA {} TO {role};\nGRANT SELECT ON TABLE {relation} TO {role};\n",
-                relation.schema.quoted()
-            );
-            down += &revoke(relation, &role);
+        for report in declaration.report_relations() {
+            let Some(role) = self.report.as_deref() else { break };
+            up += &usage_sql("GRANT", "TO", report, role);
+            up += &report_grant_sql(report, role);
+            down += &revoke(&report.relation, &quote_ident(role));
         }
         Step::new(Locks::Catalog, "the service reads and writes as a plain role", up, down)
     }
+}
+
+/// Rights on the declared columns, and no other: taking those on the table away takes those on columns with them.
+pub(super) fn report_grant_sql(report: &ReportRelation, role: &str) -> String {
+    let (relation, columns, role) = (&report.relation, report.columns_sql(), quote_ident(role));
+    format!("REVOKE ALL ON TABLE {relation} FROM {role};\nGRANT SELECT ({columns}) ON TABLE {relation} TO {role};\n")
+}
+
+/// `GRANT .. TO`, or `REVOKE .. FROM`.
+pub(super) fn usage_sql(give: &str, to: &str, report: &ReportRelation, role: &str) -> String {
+    format!("{give} USAGE ON SCHEMA {} {to} {};\n", report.relation.schema.quoted(), quote_ident(role))
 }
 
 fn revoke(relation: &Relation, role: &str) -> String {

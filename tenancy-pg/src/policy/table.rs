@@ -4,6 +4,7 @@ use super::names::{FLOOR, POLICY, REPORT, legacy_policy};
 use super::wanted::ends;
 use crate::declaration::{Declaration, LegacyRole, TenantTable};
 use crate::ident::{quote_ident, quote_text};
+use crate::signed::{EVERY, REACH_SETTING, Verifier};
 
 /// The statements that protect every declared tenant table, for a migration that the owner runs: the short form of
 /// [`Migration::of`](crate::Migration::of), with one plain policy a table and nothing else.
@@ -78,10 +79,20 @@ impl TenantTable {
         )
     }
 
-    /// The permissive policy of the role that reads reports, which may read and nothing else.
-    pub(super) fn create_report_sql(&self, role: &str) -> String {
-        let (table, policy) = (&self.relation, quote_ident(REPORT));
-        format!("CREATE POLICY {policy} ON {table} FOR SELECT TO {}\n    USING (true);\n", quote_ident(role))
+    /// The permissive policy of the role that reads reports: every row, where the scope reaches every tenant. One tenant's
+    /// rows the policy of everybody lets through. With neither there is no row.
+    pub(crate) fn create_report_sql(&self, role: &str) -> String {
+        let (table, policy, every) = (&self.relation, quote_ident(REPORT), self.every_sql());
+        format!("CREATE POLICY {policy} ON {table} FOR SELECT TO {}\n    USING ({every});\n", quote_ident(role))
+    }
+
+    /// Whether the scope reaches every tenant, as the server knows it.
+    fn every_sql(&self) -> String {
+        if self.signed {
+            format!("(SELECT {})", Verifier::Every.call())
+        } else {
+            format!("current_setting({}, true) = {}", quote_text(REACH_SETTING), quote_text(EVERY))
+        }
     }
 
     /// `column = the row key`. In signed mode the function that verifies the seal is behind a sub-select, so that it runs

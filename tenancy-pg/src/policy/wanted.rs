@@ -34,7 +34,7 @@ pub(super) fn past(table: &TenantTable, declaration: &Declaration, roles: &Roles
         until: Some(ends(legacy)),
     };
     let mut all: Vec<Wanted> = declaration.legacy_roles().iter().map(of_legacy).collect();
-    if let Some(role) = roles.report_role().filter(|_| declaration.report_relations().contains(&table.relation)) {
+    if let Some(role) = roles.report_role().filter(|_| declaration.report_of(&table.relation).is_some()) {
         let (create, roles) = (table.create_report_sql(role), vec![role.to_owned()]);
         all.push(Wanted { name: REPORT.to_owned(), create, roles, until: None });
     }

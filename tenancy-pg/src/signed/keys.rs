@@ -7,7 +7,7 @@ use data_encoding::HEXLOWER;
 use secrecy::SecretString;
 use tenancy_core::{Life, RowKey, Zeroizing};
 
-use super::seal::seal;
+use super::seal::{seal, seal_every};
 use crate::error::PgError;
 
 /// A key that signs scopes, with its public id.
@@ -136,6 +136,11 @@ impl SigningKeys {
     /// [`PgError::RowKeyType`] for a row key of a kind that this version does not know.
     pub(crate) fn seal(&self, row_key: &RowKey, life: Life, nonce: &str) -> Result<Zeroizing<String>, PgError> {
         seal(&self.0.read().unwrap_or_else(PoisonError::into_inner), row_key, life, nonce)
+    }
+
+    /// The value of [`REACH_SETTING`](super::REACH_SETTING) for the transaction whose opening batch returned this nonce.
+    pub(crate) fn seal_every(&self, nonce: &str) -> Zeroizing<String> {
+        seal_every(&self.0.read().unwrap_or_else(PoisonError::into_inner), nonce)
     }
 }
 

@@ -19,5 +19,5 @@ pub use keys::{SigningKey, SigningKeyError, SigningKeyId, SigningKeys};
 pub use rotation::{retire_key_sql, signing_key_sql};
 pub(crate) use schema::OWNER_ROLE;
 pub use schema::{registrar_sql, signed_schema_sql};
-pub(crate) use seal::{NONCE, SEAL_SETTING};
+pub(crate) use seal::{EVERY, NONCE, REACH_SETTING, SEAL_SETTING};
 pub(crate) use verifier::{SCHEMA, SEARCH_PATH, Verifier};

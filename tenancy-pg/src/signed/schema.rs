@@ -5,11 +5,12 @@ use crate::declaration::{Declaration, RowKeyType};
 use crate::ident::quote_ident;
 
 /// What signed mode needs in the database: the schema `tenancy` with its owner, the registry of tenants, the table of
-/// signing keys, and the verifier for the declared type of row key.
+/// signing keys, the verifier for the declared type of row key, and where a report is declared the one for its reach.
 ///
 /// For a superuser, before the policies of the tables. Idempotent. `owner` is the role that owns the tenant tables and
 /// runs their migrations: it may refer to the registry and name the verifiers in policies. Each role of `apps` may run
-/// the verifiers, which a statement under such a policy does in its own name. Nobody else may do anything in there,
+/// the verifiers, which a statement under such a policy does in its own name: the service's role is one, and where reports
+/// are declared the role that reads them another. Nobody else may do anything in there,
 /// the owner included: a migration of data that it runs without a scope fails loudly.
 ///
 /// The schema belongs to the role `tenancy_owner`, which can't log in and owns nothing else. No role of the service may
@@ -32,7 +33,11 @@ pub fn signed_schema_sql(declaration: &Declaration, owner: &str, apps: &[&str]) 
     }
     sql +=
         &format!("GRANT USAGE ON SCHEMA {SCHEMA} TO {owner};\nGRANT REFERENCES ON TABLE {SCHEMA}.tenant TO {owner};\n");
-    sql + &verifier_sql(&Verifier(row_key_type), apps)
+    sql += &verifier_sql(&Verifier::RowKey(row_key_type), apps);
+    if !declaration.report_relations().is_empty() {
+        sql += &verifier_sql(&Verifier::Every, apps);
+    }
+    sql
 }
 
 fn verifier_sql(verifier: &Verifier, apps: &[&str]) -> String {

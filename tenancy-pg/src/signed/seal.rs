@@ -8,6 +8,14 @@
 //! The nonce is the server's own account of where and when the transaction runs. The verifier computes it again and
 //! never takes it from the seal, so there is nothing to replay: another database, backend or transaction has another
 //! one. The type keeps a seal over the text `5` from being one over the number.
+//!
+//! An operator's grant for every tenant has a seal of its own, in a setting of its own, with a word in the place of the
+//! type that no type has:
+//!
+//! ```text
+//! <key id: 8><MAC: 64 hex>
+//! MAC = HMAC-SHA256(key, key id | every | nonce)
+//! ```
 
 use data_encoding::HEXLOWER;
 use hmac::{Hmac, KeyInit, Mac};
@@ -20,6 +28,12 @@ use crate::error::PgError;
 
 /// The setting that carries the seal. Local to the transaction.
 pub(crate) const SEAL_SETTING: &str = "tenancy.seal";
+
+/// The setting that says that a report reaches every tenant: this word, or in signed mode the seal of it. Local to the
+/// transaction.
+pub(crate) const REACH_SETTING: &str = "tenancy.reach";
+/// What the setting holds in the plain modes, and what the seal is made over.
+pub(crate) const EVERY: &str = "every";
 
 /// The SQL expression, of type text, that the opening batch returns and the verifier computes again: database, backend
 /// and start of the transaction.
@@ -46,7 +60,13 @@ pub(super) fn seal(key: &SigningKey, row_key: &RowKey, life: Life, nonce: &str) 
     Ok(Zeroizing::new(format!("{}{life}{}{row_key}", key.id(), HEXLOWER.encode(&mac))))
 }
 
-fn mac(secret: &[u8; 32], fields: [&str; 5]) -> [u8; 32] {
+/// Seals a reach over every tenant for the transaction that returned the nonce.
+pub(super) fn seal_every(key: &SigningKey, nonce: &str) -> Zeroizing<String> {
+    let mac = mac(key.secret(), [key.id().as_str(), EVERY, nonce]);
+    Zeroizing::new(format!("{}{}", key.id(), HEXLOWER.encode(&mac)))
+}
+
+fn mac<const N: usize>(secret: &[u8; 32], fields: [&str; N]) -> [u8; 32] {
     // Keys shorter than the hash's block are filled up with zeros (RFC 2104).
     let mut block = Zeroizing::new([0; 64]);
     block[..secret.len()].copy_from_slice(secret);
@@ -104,7 +124,7 @@ mod tests {
                     sqlx::query_scalar(AssertSqlSafe(format!("select {NONCE}"))).fetch_one(&mut app).await.unwrap();
                 let seal = SigningKeys::new(key.clone()).seal(&row_key, life, &nonce).unwrap();
                 app.execute(AssertSqlSafe(format!("set local {SEAL_SETTING} = '{}'", *seal))).await.unwrap();
-                let call = super::super::verifier::Verifier(row_key_type).call();
+                let call = super::super::verifier::Verifier::RowKey(row_key_type).call();
                 let found: String = sqlx::query_scalar(AssertSqlSafe(format!("select {call}::text")))
                     .fetch_one(&mut app)
                     .await

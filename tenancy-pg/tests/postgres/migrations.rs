@@ -54,7 +54,7 @@ async fn what_is_generated_can_be_run_twice_and_taken_back() {
             RowKeyType::Uuid,
             both(RowKeyType::Uuid)
                 .legacy_role("own", "2099-01-01", "the monolith")
-                .report("public", "note")
+                .report("public", "note", ["tenant_id"])
                 .build()
                 .unwrap(),
         ),
@@ -62,9 +62,10 @@ async fn what_is_generated_can_be_run_twice_and_taken_back() {
     ];
     for (what, key, declaration) in cases {
         let server = empty().await;
+        crate::common::plain_role(&server, "reports").await;
         made(&server, &format!("{key:?}")).await;
         let before = dump(&server).await;
-        let roles = Roles::new(APP).report("control").registrar("control");
+        let roles = Roles::new(APP).report("reports").registrar("control");
         let migration = Migration::of(&declaration, &roles);
         server.run_as_owner(&migration.up()).await;
         let once = dump(&server).await;
