@@ -13,6 +13,10 @@ pub(crate) struct Options {
     target: Target,
     #[command(flatten)]
     declared: Declared,
+    /// How the role logs in that reads reports across tenants, to look at it too. As --database-url: a password belongs
+    /// into the variable.
+    #[arg(long, value_name = "URL", env = "REPORTS_URL", hide_env_values = true)]
+    reports_url: Option<String>,
     #[command(flatten)]
     output: Output,
     /// Exit with 3 when there are warnings.
@@ -60,7 +64,11 @@ pub(crate) async fn run(options: Options) -> Result<Verdict, Failure> {
     let declaration = options.declared.read()?;
     let policy =
         InspectPolicy::new().server_floor(options.server_floor.into()).shared_objects(options.shared_objects.into());
-    let inspection = tenancy_pg::inspect(&options.target.options()?, &declaration, policy).await?;
+    let mut target = options.target.options()?;
+    if let Some(url) = &options.reports_url {
+        target = target.reports(url.parse().map_err(|_quotes_the_url| Failure::Url)?);
+    }
+    let inspection = tenancy_pg::inspect(&target, &declaration, policy).await?;
     options.output.print(&inspection);
     Ok(Verdict::of(&inspection.findings, options.deny_warnings))
 }

@@ -56,6 +56,9 @@ pub(crate) struct Harden {
     /// The service's role; may be given more than once.
     #[arg(long, value_name = "ROLE", required = true)]
     app: Vec<String>,
+    /// The role that reads the declared reports.
+    #[arg(long, value_name = "ROLE")]
+    report: Option<String>,
     /// The role that enters tenants into the registry of signed mode.
     #[arg(long, value_name = "ROLE")]
     registrar: Option<String>,
@@ -111,7 +114,7 @@ pub(crate) async fn run(options: Options) -> Result<Verdict, Failure> {
 fn harden(options: &Harden) -> Result<Verdict, Failure> {
     let declaration = options.declared.read()?;
     if declaration.signed() {
-        let apps: Vec<&str> = options.app.iter().map(String::as_str).collect();
+        let apps: Vec<&str> = options.app.iter().chain(&options.report).map(String::as_str).collect();
         print!("{}", signed_schema_sql(&declaration, &options.owner, &apps));
         if let Some(role) = &options.registrar {
             print!("{}", registrar_sql(role));

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use tenancy_pg::{Declaration, grant_sql, policy_sql};
-use tenancy_testkit::APP;
+use tenancy_testkit::{APP, OWNER};
 
 use crate::common::World;
 
@@ -81,4 +81,30 @@ async fn what_keeps_it_from_looking_is_2_and_quotes_no_secret() {
         assert!(!ran.err.contains("hunter2") && ran.out.is_empty(), "{arguments:?}: {}", ran.err);
     }
     assert!(!world.run_with_url(&url("hunter2"), &["inspect", "--help"]).out.contains("hunter2"));
+}
+
+/// The role that reads reports is looked at where it is named, and what it may too much counts.
+#[tokio::test]
+async fn the_reporting_role_is_looked_at_too() {
+    let toml = format!("{TOML}\nreport = [{{ table = 'note', columns = ['tenant_id'] }}]");
+    for signed in ["", "\nsigned = true"] {
+        let world =
+            World::new("create table note (tenant_id uuid not null, id int, primary key (tenant_id, id))").await;
+        world.write("tenancy.toml", &format!("{toml}{signed}"));
+        let role = "do $$ begin create role cli_reports login; exception when duplicate_object or unique_violation then null; end $$";
+        world.database.run(role).await;
+        let harden = ["policy", "harden", "--owner", OWNER, "--app", APP, "--report", "cli_reports"];
+        world.database.run(&world.run(&harden).out).await;
+        let generated = world.run(&["policy", "generate", "--app", APP, "--report", "cli_reports"]);
+        world.database.run_as_owner(&generated.out).await;
+        let url = world.database.url("cli_reports");
+        let inspect = ["inspect", "--reports-url", &url];
+        let ran = world.run(&inspect);
+        assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+        world.database.run_as_owner("grant select (id) on note to cli_reports").await;
+        assert_eq!(world.run(&["inspect"]).code, 0, "nobody asked about it");
+        let ran = world.run(&inspect);
+        assert!(ran.code == 1 && ran.out.contains("fatal[PG056]"), "{}{}", ran.out, ran.err);
+        assert_eq!(world.run(&["inspect", "--reports-url", "postgres://x:hunter2@["]).code, 2);
+    }
 }
