@@ -1,0 +1,13 @@
+//! The twin of `fail/pg_reports_scoped.rs`: one line differs.
+
+use tenancy_core::TenantContext;
+use tenancy_pg::{Database, Inspected, PgError, Reports};
+
+fn write(reports: &Reports<'_>, database: &Database<Inspected>, mine: &TenantContext) -> Result<(), PgError> {
+    let _ = (reports, database);
+    database.scoped(mine).map(drop)
+}
+
+fn main() {
+    let _ = write;
+}
