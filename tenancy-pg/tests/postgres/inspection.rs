@@ -44,102 +44,13 @@ impl World {
     }
 }
 
-/// P4, P5 and their relatives: who logs in.
+/// What is switched on, and what is where a table was declared.
 #[tokio::test]
-async fn a_login_that_policies_do_not_hold_is_fatal() {
+async fn tables_and_switches_are_looked_at() {
     let world = World::new().await;
-    let roles = [
-        ("P4: a superuser", "login superuser", "", Code::Superuser),
-        (
-            "P5: a superuser whose session acts as app",
-            "login superuser",
-            "alter role {role} in database {db} set role = 'app'",
-            Code::RoleFacade,
-        ),
-        ("a superuser who is a member of app as well", "login superuser", "grant app to {role}", Code::Superuser),
-        ("BYPASSRLS", "login bypassrls", "grant app to {role}", Code::BypassRls),
-        (
-            "a facade over BYPASSRLS",
-            "login bypassrls",
-            "grant app to {role}; alter role {role} in database {db} set role = 'app'",
-            Code::BypassRls,
-        ),
-        (
-            "a facade over a plain role",
-            "login",
-            "grant app to {role}; alter role {role} in database {db} set role = 'app'",
-            Code::RoleFacade,
-        ),
-        ("CREATEROLE", "login createrole", "grant app to {role}", Code::RoleAttribute),
-        ("REPLICATION", "login replication", "grant app to {role}", Code::RoleAttribute),
-        ("a member of a superuser", "login", "grant app, postgres to {role}", Code::Superuser),
-        ("a member that does not inherit", "login noinherit", "grant app, postgres to {role}", Code::Superuser),
-        ("a reader of server files", "login", "grant app, pg_read_server_files to {role}", Code::PredefinedRole),
-        (
-            "a runner of server programs",
-            "login",
-            "grant app, pg_execute_server_program to {role}",
-            Code::PredefinedRole,
-        ),
-        (
-            "a member of a member",
-            "login",
-            "create role {role}_mid in role pg_write_server_files; grant app, {role}_mid to {role}",
-            Code::PredefinedRole,
-        ),
-    ];
-    let role = world.named("{role}");
-    for (what, attributes, more, code) in roles {
-        world.server.run(&world.named(&format!("create role {{role}} {attributes}; {more}"))).await;
-        let report = report(&world, world.server.options(&role)).await;
-        assert!(report.has(code), "{what}: {report}");
-        assert!(report.fatal().count() > 0, "{what}");
-        let options = PgOptions::new(world.server.options(&role));
-        let refused = Database::open(world.tenants.realm(), options, &world.declaration).await.unwrap_err();
-        assert!(matches!(refused, PgError::Inspection(_)), "{what}");
-        world.server.run(&world.named("drop role if exists {role}_mid; drop role {role}")).await;
-    }
-
-    // The facade in the connection's own options, as a hook or a URL would put it there.
-    let facade = world.server.superuser_options().options([("role", "app")]);
-    let report_of_facade = report(&world, facade).await;
-    assert_eq!((&*report_of_facade.session_user, &*report_of_facade.current_user), ("postgres", "app"));
-    assert!(report_of_facade.has(Code::RoleFacade) && report_of_facade.has(Code::Superuser));
-
-    // The path is told.
-    world
-        .server
-        .run(&world.named(
-            "create role {role} login; create role {role}_mid; grant {role}_mid to {role}; grant own to {role}_mid",
-        ))
-        .await;
-    let by_path = report(&world, world.server.options(&role)).await;
-    let owner = by_path.findings.iter().find(|f| f.code == Code::Ownership && f.object.contains("note")).unwrap();
-    assert!(owner.why.contains(&format!("\"own\" (by \"{role}\" -> \"{role}_mid\" -> \"own\")")), "{owner}");
-    assert_eq!(owner.fix, format!("REVOKE \"own\" FROM \"{role}_mid\";"));
-    world.server.run(&world.named("drop role {role}; drop role {role}_mid")).await;
-
-    // Not a bypass, whatever is told elsewhere; and the app role itself passes.
-    assert_eq!(found(&world).await, []);
-}
-
-/// P6 and its relatives: who owns what, and what is switched on.
-#[tokio::test]
-async fn owners_and_switches_are_looked_at() {
-    let world = World::new().await;
-    let owner = report(&world, world.server.owner_options()).await;
-    assert!(owner.has(Code::Ownership), "P6: the owner itself, with FORCE: {owner}");
-    world.server.run("alter table note no force row level security").await;
-    let owner = report(&world, world.server.owner_options()).await;
-    assert!(owner.has(Code::NotForced) && owner.has(Code::NotActive), "P6: the owner without FORCE: {owner}");
-    world.server.run("alter table note force row level security").await;
-
     each_is_found_and_mended(
         &world,
         &[
-            ("P6: owner by membership", "create role {role}; alter table note owner to {role}; grant {role} to app", Code::Ownership, "alter table note owner to own; drop role {role}"),
-            ("owner by a longer path", "create role {role}; create role {role}b in role {role}; alter table note owner to {role}; grant {role}b to app", Code::Ownership, "alter table note owner to own; drop role {role}b; drop role {role}"),
-            ("owner of the schema", "create role {role}; alter schema public owner to {role}; grant {role} to app", Code::Ownership, "alter schema public owner to pg_database_owner; drop role {role}"),
             ("no FORCE, app is not the owner", "alter table note no force row level security", Code::NotForced, "alter table note force row level security"),
             ("RLS off, policies there", "alter table note disable row level security", Code::RlsDisabled, "alter table note enable row level security"),
             ("TRUNCATE", "grant truncate on note to app", Code::TableRight, "revoke truncate on note from app"),

@@ -1,70 +1,11 @@
 //! Policies: generated, judged, and in odd names.
 
-use sqlx::postgres::PgConnection;
-use sqlx::{AssertSqlSafe, Connection, Executor};
+use sqlx::AssertSqlSafe;
 use tenancy_pg::{Code, Database, Declaration, PgError, RowKeyType, TenantTable, grant_sql, policy_sql};
 use tenancy_testkit::APP;
 
-use crate::common::{ACME, World, bodies};
+use crate::common::World;
 use crate::inspection::report;
-
-/// P1 and its relatives: no tenant set, on connections of every age.
-#[tokio::test]
-async fn an_empty_setting_shows_no_row_and_the_policy_that_fails_on_it_is_found() {
-    let world = World::bare().await;
-    let naive = "create policy naive on note using (tenant_id = current_setting('tenancy.row_key', true)::uuid)";
-    world
-        .server
-        .run_as_owner(&format!(
-            "alter table note enable row level security; alter table note force row level security; {naive}"
-        ))
-        .await;
-
-    // As a service without this crate meets it.
-    let mut raw = PgConnection::connect_with(&world.server.app_options()).await.unwrap();
-    let own = world.life("acme").uuid();
-    assert_eq!(sqlx::query("select * from note").fetch_all(&mut raw).await.unwrap().len(), 0);
-    raw.execute(AssertSqlSafe(format!("begin; set local \"tenancy.row_key\" = '{own}'; commit"))).await.unwrap();
-    let failed = sqlx::query("select * from note").fetch_all(&mut raw).await.unwrap_err();
-    assert_eq!(failed.as_database_error().unwrap().code().unwrap(), "22P02");
-
-    let flagged = report(&world, world.server.app_options()).await;
-    assert!(flagged.has(Code::PolicyEmptySetting) && !flagged.has(Code::PolicyUnbound), "{flagged}");
-
-    for (what, expression) in [
-        ("operands the other way round", "current_setting('tenancy.row_key', true)::uuid = tenant_id"),
-        ("wrapped in a select", "tenant_id = (select current_setting('tenancy.row_key', true))::uuid"),
-        ("wrapped with its cast", "tenant_id = (select current_setting('tenancy.row_key', true)::uuid)"),
-        ("without missing_ok", "tenant_id = current_setting('tenancy.row_key')::uuid"),
-        ("beside a condition", "tenant_id = current_setting('tenancy.row_key', true)::uuid and id > 0"),
-        ("for reading only wrong", "tenant_id = cast(current_setting('tenancy.row_key', true) as uuid)"),
-    ] {
-        world
-            .server
-            .run_as_owner(&format!("drop policy naive on note; create policy naive on note using ({expression})"))
-            .await;
-        let flagged = report(&world, world.server.app_options()).await;
-        assert!(flagged.has(Code::PolicyEmptySetting), "{what}: {flagged}");
-    }
-
-    world.server.run_as_owner(&format!("drop policy naive on note; {}", policy_sql(&world.declaration))).await;
-    let database = world.open().await;
-    let acme = world.scoped(&database, "acme").await;
-    let globals = database.untenanted();
-    let nobody = async || {
-        let rows = sqlx::query("select * from note").fetch_all(&globals).await.unwrap();
-        rows.len()
-    };
-    assert_eq!(nobody().await, 0, "a fresh connection");
-    assert_eq!(bodies(&acme).await, ACME);
-    assert_eq!(nobody().await, 0, "one that was used and committed");
-    acme.begin().await.unwrap().rollback().await.unwrap();
-    assert_eq!(nobody().await, 0, "one that was used and rolled back");
-    drop(acme.begin().await.unwrap());
-    assert_eq!(nobody().await, 0, "one that was rolled back behind the scenes");
-    let _failed = sqlx::query("select 1/0").execute(&acme).await;
-    assert_eq!(nobody().await, 0, "one whose transaction was aborted");
-}
 
 /// P10 and its relatives: which policies keep tenants apart.
 #[tokio::test]
