@@ -1,0 +1,18 @@
+//! The twin of `fail/pg_retried_transaction_kept.rs`: one line differs.
+
+use tenancy_pg::{PgError, RetryOptions, TenantDb};
+
+async fn keep(mine: &TenantDb) -> Result<(), PgError> {
+    let mut kept = None;
+    let work = mine.with_retry(RetryOptions::new(), |tx| {
+        kept = Some(format!("{tx:?}"));
+        Box::pin(async { Ok::<_, PgError>(()) })
+    });
+    work.await?;
+    drop(kept);
+    Ok(())
+}
+
+fn main() {
+    let _ = keep;
+}
