@@ -16,6 +16,7 @@ use tenancy_core::{Denial, Life};
 use tokio::runtime::Handle;
 
 use crate::batch::{Stopped, batch};
+use crate::clean;
 use crate::error::PgError;
 use crate::pool::{Pool, Taken};
 use crate::scope::{Began, End, Ending, Opening, Scope};
@@ -80,7 +81,7 @@ impl Lease {
             };
             match opened {
                 Ok(rows) => {
-                    lease.begin(scope, rows.last().ok_or(PgError::RowNotFound)?).await?;
+                    lease.begin(scope, &rows).await?;
                     lease.witness = Some(witness);
                     return Ok(lease);
                 }
@@ -133,16 +134,15 @@ impl Lease {
     }
 
     /// Looks at what the opening batch returned, and seals the transaction where that is asked for.
-    async fn begin(&mut self, scope: &Scope, opened: &PgRow) -> Result<(), PgError> {
-        self.began.at = opened.try_get(0)?;
-        let (backend, nonce, clean): (i32, &str, bool) = (opened.try_get(1)?, opened.try_get(2)?, opened.try_get(3)?);
-        if self.keeps_its_session() && self.session()?.identity.backend != backend {
+    async fn begin(&mut self, scope: &Scope, opened: &[PgRow]) -> Result<(), PgError> {
+        let (Some(who), Some(last)) = (opened.first(), opened.last()) else { return Err(PgError::RowNotFound) };
+        if !self.keeps_its_session() {
+            return if last.try_get(0)? { Ok(()) } else { Err(Denial::StoreBreach.into()) };
+        }
+        if !clean::shows(who, &self.session()?.identity) {
             return Err(PgError::PoolerMismatch);
         }
-        if !clean {
-            return Err(Denial::StoreBreach.into());
-        }
-        if let Some(sealing) = scope.sealing(&mut self.began, nonce)? {
+        if let Some(sealing) = scope.sealing(&mut self.began, last.try_get(0)?)? {
             self.batch(&sealing).await.map_err(sqlx::Error::from)?;
         }
         Ok(())
@@ -153,9 +153,15 @@ impl Lease {
         self.taken.as_mut().map(|taken| &mut taken.session_mut().connection).ok_or(sqlx::Error::WorkerCrashed)
     }
 
-    /// The connection, for somebody whose statements nobody looks at: it is closed at the end.
-    pub(crate) fn hand_out(&mut self) -> Result<&mut PgConnection, sqlx::Error> {
-        self.handed_out = true;
+    /// The connection, for somebody whose statements nobody looks at: it is closed at the end, which must be that of the
+    /// transaction that is under way now.
+    pub(crate) async fn hand_out(&mut self) -> Result<&mut PgConnection, sqlx::Error> {
+        if !self.handed_out {
+            self.handed_out = true;
+            let rows = self.batch("select pg_catalog.transaction_timestamp()").await?;
+            let began = rows.first().ok_or(sqlx::Error::RowNotFound)?.try_get_raw(0)?;
+            self.began.at = Some(began.as_str().map_err(sqlx::Error::Decode)?.to_owned());
+        }
         self.connection()
     }
 
@@ -194,7 +200,7 @@ impl Lease {
     /// calls records what comes back.
     pub(crate) async fn close(mut self, scope: &Scope, end: End) -> Closing {
         if self.visit {
-            self.leave(scope);
+            self.leave(scope, false);
             return Closing::Ended { wrote: false };
         }
         if !self.keeps_its_session() {
@@ -204,10 +210,11 @@ impl Lease {
         let ended = self.batch(&ending.sql).await;
         self.witness = None;
         match ended {
-            Ok(rows) => {
+            Ok(rows) if ending.holds(&rows) => {
                 self.clean_behind_the_scenes(Scope::cleaning, scope);
                 Closing::Ended { wrote: wrote(&rows) }
             }
+            Ok(_elsewhere) => Closing::Breach,
             Err(stopped) => {
                 let closing = stopped.closing(ending.proof_at);
                 if matches!(closing, Closing::WasAborted) {
@@ -222,7 +229,7 @@ impl Lease {
     /// connection is closed.
     pub(crate) async fn close_and_clean(self, scope: &Scope, end: End) -> Closing {
         if self.visit {
-            self.leave(scope);
+            self.leave(scope, true);
             return Closing::Ended { wrote: false };
         }
         let (Ok(session), home) = (self.session(), self.next_home(scope)) else { return Closing::Breach };
@@ -234,47 +241,46 @@ impl Lease {
 
     async fn end_and_clean(mut self, ending: &Ending, cleaning: &str, abandoning: &str, home: Option<Life>) -> Closing {
         let ended = self.batch(&format!("{}; {cleaning}", ending.sql)).await;
-        let witness = self.witness.take();
-        let closing = match ended {
-            Ok(rows) => {
+        self.witness = None;
+        match ended {
+            Ok(rows) if ending.holds(&rows) => {
                 self.give_back_if_clean(&rows, home);
                 Closing::Ended { wrote: wrote(&rows) }
             }
             // The transaction has ended; what failed is the cleaning, and the connection pays for it.
-            Err(Stopped { completed, rows, .. }) if completed > ending.end_at => Closing::Ended { wrote: wrote(&rows) },
+            Err(Stopped { completed, rows, .. }) if completed > ending.end_at && ending.holds(&rows) => {
+                Closing::Ended { wrote: wrote(&rows) }
+            }
+            Ok(_elsewhere) => Closing::Breach,
             Err(stopped) => {
                 let closing = stopped.closing(ending.proof_at);
-                if matches!(closing, Closing::WasAborted) && !self.visit {
-                    return self.abandon(abandoning, home).await;
+                if matches!(closing, Closing::WasAborted) {
+                    self.clean(abandoning, home).await;
                 }
                 closing
             }
-        };
-        if self.visit
-            && let Some(witness) = witness
-        {
-            match closing {
-                Closing::Ended { .. } => {}
-                Closing::Breach => witness.breach(),
-                Closing::WasAborted | Closing::Failed { .. } => witness.unproven(),
-            }
         }
-        closing
-    }
-
-    async fn abandon(self, abandoning: &str, home: Option<Life>) -> Closing {
-        self.clean(abandoning, home).await;
-        Closing::WasAborted
     }
 
     /// Reads back, behind the scenes, whether a statement without a transaction ran in its scope; there is nobody left to
     /// tell but the record.
-    fn leave(self, scope: &Scope) {
+    fn leave(mut self, scope: &Scope, failed: bool) {
         let (Ok(runtime), Ok(session)) = (Handle::try_current(), self.session()) else { return };
         let home = self.next_home(scope);
-        let (ending, cleaning) = (scope.reading_back(), scope.cleaning(&session.identity, home.is_some()));
+        let asked = failed || home.is_none();
+        let leaving = scope.leaving(&session.identity, home.is_some(), asked);
         runtime.spawn(async move {
-            tokio::time::timeout(CLEANING_PATIENCE, self.end_and_clean(&ending, &cleaning, "", home)).await
+            let ran = tokio::time::timeout(CLEANING_PATIENCE, self.batch(&leaving.sql)).await;
+            // Without an answer, the lease itself records it.
+            let Ok(Ok(rows)) = ran else { return };
+            let Some(witness) = self.witness.take() else { return };
+            match rows.last() {
+                _elsewhere if !leaving.holds(&rows) => witness.breach(),
+                Some(who) if !asked && self.session().is_ok_and(|session| clean::shows(who, &session.identity)) => {
+                    self.give_back(home);
+                }
+                Some(_) | None => self.give_back_if_clean(&rows, home),
+            }
         });
     }
 
@@ -299,29 +305,23 @@ impl Lease {
     }
 
     fn give_back_if_clean(&mut self, rows: &[PgRow], home: Option<Life>) {
-        if self.is_clean(rows)
-            && let Some(taken) = self.taken.take()
-        {
+        if self.is_clean(rows) {
+            self.give_back(home);
+        }
+    }
+
+    fn give_back(&mut self, home: Option<Life>) {
+        if let Some(taken) = self.taken.take() {
             taken.give_back(home);
         }
     }
 
-    /// Whether the last row of a cleaning shows a session that holds nothing of its last user: no setting, no other
-    /// role, no temporary object, no prepared statement but the driver's own, which are all still there.
+    /// Whether a cleaning showed a session that holds nothing of its last user. One that is shared shows it to whoever opens
+    /// the next transaction there.
     fn is_clean(&self, rows: &[PgRow]) -> bool {
-        if self.handed_out {
-            return false;
-        }
-        let (Some(taken), Some(proof)) = (&self.taken, rows.last()) else { return false };
-        if !taken.keeps_its_session() {
-            return matches!(proof.try_get(0), Ok(true));
-        }
+        let Some(taken) = self.taken.as_ref().filter(|_| !self.handed_out) else { return false };
         let Session { connection, identity, .. } = taken.session();
-        let driver = i64::try_from(connection.cached_statements_size());
-        let session: Result<bool, _> = proof.try_get(0);
-        let statements: Result<i64, _> = proof.try_get(1);
-        matches!((session, statements, driver), (Ok(true), Ok(found), Ok(known)) if found == known)
-            && identity.is(proof, 2)
+        !taken.keeps_its_session() || clean::shows_clean(rows, identity, connection.cached_statements_size())
     }
 
     /// Proves the scope in the middle of the transaction and runs a command of ours behind the proof, in one round-trip.

@@ -85,6 +85,7 @@
 mod batch;
 mod bulk;
 mod channel;
+mod clean;
 mod control;
 mod copy_out;
 pub mod danger;

@@ -3,14 +3,16 @@
 use std::fmt;
 use std::sync::Arc;
 
+use sqlx::Row;
+use sqlx::postgres::PgRow;
 use tenancy_core::{Life, RowKey, TenantRecord, Zeroizing};
-use uuid::Uuid;
 
+use crate::clean;
 use crate::declaration::Setting;
 use crate::error::PgError;
 use crate::ident::quote_text;
 use crate::seeds::Seeds;
-use crate::session::{IDENTITY, Identity};
+use crate::session::Identity;
 use crate::signed::{EVERY, NONCE, REACH_SETTING, SEAL_SETTING, SigningKeys};
 use crate::tx_options::TxOptions;
 
@@ -94,14 +96,8 @@ impl Scope {
 
     /// Begins and sets the scope in one round-trip. `SET LOCAL` ends with the transaction, whatever ends it.
     ///
-    /// The last statement returns, in this order:
-    /// - when the transaction began, which no other transaction can repeat;
-    /// - the backend;
-    /// - what a seal is made over, or nothing;
-    /// - on a session that is shared, whether it is clean: whose it was before, nobody knows.
-    ///
-    /// It is a query, too, and after the first one the server refuses to change the isolation level, or to make a
-    /// transaction that only reads one that writes.
+    /// Returns one row after the other: the word of the session; what a seal is made over, where there are seals; and of a
+    /// session that is shared, whether it is clean, for whose it was before, nobody knows.
     pub(crate) fn opening(&self, options: TxOptions) -> Opening {
         let mut sql = format!("{}; {}", options.begin(), self.seeds.in_transaction());
         if self.signer.is_none() {
@@ -111,9 +107,13 @@ impl Scope {
             }
         }
         sql += &options.locally();
-        let nonce = if self.signer.is_some() { NONCE } else { "''" };
-        let clean = if self.seeds.keeps_sessions() { "true" } else { CLEAN };
-        sql += &format!("select {BEGAN_AT}, pg_catalog.pg_backend_pid(), {nonce}, {clean}");
+        sql += self.seeds.who();
+        if self.signer.is_some() {
+            sql += &format!("; select {NONCE}");
+        }
+        if !self.seeds.keeps_sessions() {
+            sql += &format!("; select {}", clean::FOUND_CLEAN);
+        }
         Opening { sql, access: options.access() }
     }
 
@@ -130,39 +130,59 @@ impl Scope {
 
     /// Proves the scope and ends the transaction.
     ///
-    /// Nothing after the proof runs unless it holds: no commit. What it returns says whether the transaction wrote
-    /// anything.
+    /// Nothing is committed unless the proof holds: the server stops there. A transaction that keeps nothing just shows
+    /// its scope, which costs the server a tenth of it.
     pub(crate) fn ending(&self, end: End, began: &Began) -> Ending {
         let proof = self.proof(began);
         match (end, began.access) {
-            // Deferred triggers run before the proof and not after it.
-            (End::Commit, Access::ReadWrite) => {
-                Ending { sql: format!("set constraints all immediate; {proof}; commit"), proof_at: 1, end_at: 2 }
+            // Deferred triggers and the queries of cursors that outlive the transaction run before the proof, or never.
+            (End::Commit, Access::ReadWrite) => Ending {
+                sql: format!("set constraints all immediate; close all; {proof}; commit"),
+                proof_at: 2,
+                end_at: 3,
+                shown: Vec::new(),
+            },
+            (End::Commit, Access::ReadOnly) => {
+                Ending { sql: format!("close all; {proof}; commit"), proof_at: 1, end_at: 2, shown: Vec::new() }
             }
-            (End::Commit, Access::ReadOnly) => Ending { sql: format!("{proof}; commit"), proof_at: 0, end_at: 1 },
-            (End::Rollback, Access::ReadWrite | Access::ReadOnly) => {
-                Ending { sql: format!("{proof}; rollback"), proof_at: 0, end_at: 1 }
+            (End::Rollback, Access::ReadWrite | Access::ReadOnly) if began.at.is_some() || self.reach.is_some() => {
+                Ending { sql: format!("{proof}; rollback"), proof_at: 0, end_at: 1, shown: Vec::new() }
+            }
+            (End::Rollback, access) => {
+                let mut shown = vec![(self.setting.quoted(), self.value.clone())];
+                if self.signer.is_some() {
+                    shown.push((SEAL_SETTING.to_owned(), began.seal.to_string()));
+                }
+                match access {
+                    Access::ReadOnly => shown.push(("transaction_read_only".to_owned(), "on".to_owned())),
+                    Access::ReadWrite => {}
+                }
+                Ending::showing(shown, "rollback")
             }
         }
     }
 
     /// Fails unless this is still the transaction that [`opening`](Self::opening) began, its setting and seal hold what
-    /// was put there, it can't write if it was to read, and no cursor would run its query on at the commit. Names are
+    /// was put there, and it can't write if it was to read. What it returns says whether it wrote anything. Names are
     /// qualified, so that a search path that the transaction changed can't put other functions in their place.
     pub(crate) fn proof(&self, began: &Began) -> String {
-        let kept_access = match began.access {
-            Access::ReadWrite => "true",
-            Access::ReadOnly => READ_ONLY_STILL,
+        let mut holds = holds(self.setting.as_str(), &self.value);
+        if self.signer.is_some() || self.reach.is_some() {
+            holds += &format!(" and {}", self.holds_seals(&began.seal));
+        }
+        if let Some(at) = &began.at {
+            let at = quote_text(at);
+            holds +=
+                &format!(" and pg_catalog.transaction_timestamp() operator(pg_catalog.=) {at}::pg_catalog.timestamptz");
+        }
+        let wrote = match began.access {
+            Access::ReadWrite => "pg_catalog.pg_current_xact_id_if_assigned() is not null",
+            Access::ReadOnly => {
+                holds += &format!(" and {}", self::holds("transaction_read_only", "on"));
+                "false"
+            }
         };
-        format!(
-            "select 1 operator(pg_catalog./) ({} and {} \
-             and {BEGAN_AT} operator(pg_catalog.=) {} and {kept_access} \
-             and not exists (select from pg_catalog.pg_cursors where is_holdable))::pg_catalog.int4, \
-             pg_catalog.pg_current_xact_id_if_assigned() is not null",
-            holds(self.setting.as_str(), &self.value),
-            self.holds_seals(&began.seal),
-            began.at
-        )
+        format!("select 1 operator(pg_catalog./) ({holds})::pg_catalog.int4, {wrote}")
     }
 
     /// That the seal, and an operator's reach, are what was put there.
@@ -177,49 +197,33 @@ impl Scope {
         }
     }
 
-    /// Proves that a statement without a transaction of its own ran in this scope, where its tenant is at home, and left
-    /// none open: the first statement of a message that is in no transaction begins one at the same moment.
-    pub(crate) fn reading_back(&self) -> Ending {
-        let sql = format!(
-            "select 1 operator(pg_catalog./) ({} and {} \
-             and session_user operator(pg_catalog.=) current_user \
-             and pg_catalog.transaction_timestamp() operator(pg_catalog.=) pg_catalog.statement_timestamp() \
-             and not exists (select from pg_catalog.pg_cursors where is_holdable))::pg_catalog.int4",
-            holds(self.setting.as_str(), &self.value),
-            holds(SEAL_SETTING, ""),
-        );
-        Ending { sql, proof_at: 0, end_at: 0 }
-    }
-
-    /// Cleans a session after its transaction and shows, in the last row, that it is clean and which one it is.
+    /// Cleans a session after its transaction. What it returns last shows which session it is and what is left there that
+    /// no command undoes.
     ///
     /// `reset all` undoes session settings that outlived the transaction (`set_config(.., false)` hidden under a local
-    /// value, say), and `setseed` a seed that somebody chose for the next borrower's `random()`. A session that is `kept`
-    /// then holds this scope's row key, which a sealed scope has none of, and nothing else.
+    /// value, say). A session that is `kept` then holds this scope's row key, which a sealed scope has none of, and
+    /// nothing else.
     pub(crate) fn cleaning(&self, identity: &Identity, kept: bool) -> String {
-        // On a shared session the prepared statements are other clients', and temporary objects were discarded, which
-        // leaves their schema.
-        let (own, count, statements) = if self.seeds.keeps_sessions() {
-            (ONLY_OWN, "pg_catalog.count(*)", " from pg_catalog.pg_prepared_statements")
+        let question = if self.seeds.keeps_sessions() { clean::QUESTION } else { clean::UNLOCK };
+        format!("{}; {question}", self.undoing(identity, kept))
+    }
+
+    /// Shows the scope that a statement without a transaction of its own ran in, where its tenant is at home, and cleans
+    /// as [`cleaning`](Self::cleaning). Where the session is kept for the tenant, what no command undoes is `asked` for
+    /// when another one moves in.
+    pub(crate) fn leaving(&self, identity: &Identity, kept: bool, asked: bool) -> Ending {
+        let shown = vec![(self.setting.quoted(), self.value.clone()), ("role".to_owned(), "none".to_owned())];
+        let rest = if asked { self.cleaning(identity, kept) } else { self.undoing(identity, kept) };
+        Ending::showing(shown, &rest)
+    }
+
+    fn undoing(&self, identity: &Identity, kept: bool) -> String {
+        let home = if kept && !self.value.is_empty() {
+            format!("set {} = {}; ", self.setting.quoted(), quote_text(&self.value))
         } else {
-            ("true", "0::pg_catalog.int8", "")
-        };
-        let value = if kept { self.value.as_str() } else { "" };
-        let home = if value.is_empty() {
             String::new()
-        } else {
-            format!("set {} = {}; ", self.setting.quoted(), quote_text(value))
         };
-        format!(
-            "{}close all; unlisten *; discard sequences; {home}\
-             select {} and {} and {} and session_user operator(pg_catalog.=) current_user and {own}, {count}, {IDENTITY}, \
-             pg_catalog.pg_advisory_unlock_all(), pg_catalog.setseed({}){statements}",
-            self.seeds.reset(&identity.word),
-            holds(self.setting.as_str(), value),
-            holds(SEAL_SETTING, ""),
-            holds(REACH_SETTING, ""),
-            seed()
-        )
+        clean::undoing(&self.seeds.reset(&identity.word), &home) + self.seeds.who()
     }
 
     /// For a transaction in which a statement failed: it proves nothing any more and takes nothing but a rollback.
@@ -238,7 +242,7 @@ pub(crate) fn text_of(row_key: &RowKey) -> Result<String, PgError> {
     }
 }
 
-/// That a setting holds a text.
+/// That a setting holds a text. One that nobody has set is empty.
 fn holds(setting: &str, text: &str) -> String {
     let (setting, text) = (quote_text(setting), quote_text(text));
     format!("coalesce(pg_catalog.current_setting({setting}, true), '') operator(pg_catalog.=) {text}")
@@ -259,22 +263,23 @@ pub(crate) struct Opening {
 impl Opening {
     /// What is known of the transaction before the server's answer: nothing that any other could match.
     pub(crate) fn began(&self) -> Began {
-        Began { access: self.access, at: 0, seal: Zeroizing::new(String::new()) }
+        Began { access: self.access, ..Began::nothing() }
     }
 }
 
 impl Began {
     /// No transaction at all.
     pub(crate) fn nothing() -> Self {
-        Self { access: Access::ReadOnly, at: 0, seal: Zeroizing::new(String::new()) }
+        Self { access: Access::ReadOnly, at: None, seal: Zeroizing::new(String::new()) }
     }
 }
 
 /// Which transaction it is that the closing batch must find.
 pub(crate) struct Began {
     access: Access,
-    /// When it began, as the server says.
-    pub(crate) at: i64,
+    /// When it began, as the server says. Asked for before the connection goes into other hands, which might end the
+    /// transaction and begin another.
+    pub(crate) at: Option<String>,
     seal: Zeroizing<String>,
 }
 
@@ -284,25 +289,24 @@ pub(crate) struct Ending {
     pub(crate) proof_at: usize,
     /// After this one the transaction has ended.
     pub(crate) end_at: usize,
+    /// What the first rows must be, where the server did not compare.
+    shown: Vec<String>,
 }
 
-/// A seed that nobody could have chosen, between 0 and 1.
-fn seed() -> String {
-    format!("'0.{:015}'::pg_catalog.float8", Uuid::new_v4().as_u128() % 1_000_000_000_000_000)
-}
+impl Ending {
+    /// Shows settings, which must hold these texts, and goes on with a command.
+    fn showing(settings: Vec<(String, String)>, end: &str) -> Self {
+        let (names, shown): (Vec<_>, Vec<_>) = settings.into_iter().unzip();
+        let shows: String = names.iter().map(|name| format!("show {name}; ")).collect();
+        Self { sql: shows + end, proof_at: 0, end_at: shown.len(), shown }
+    }
 
-/// When the transaction began, in microseconds: an integer reads the same whatever the session's settings are.
-const BEGAN_AT: &str = "(extract(epoch from pg_catalog.transaction_timestamp()) operator(pg_catalog.*) \
-                        '1000000')::pg_catalog.int8";
-const CLEAN: &str = "current_user operator(pg_catalog.=) session_user \
-                     and not exists (select from pg_catalog.pg_prepared_statements where from_sql) \
-                     and (pg_catalog.pg_my_temp_schema() operator(pg_catalog.=) 0::pg_catalog.oid or not exists \
-                     (select from pg_catalog.pg_depend \
-                      where refclassid operator(pg_catalog.=) 'pg_catalog.pg_namespace'::pg_catalog.regclass \
-                      and refobjid operator(pg_catalog.=) pg_catalog.pg_my_temp_schema()))";
-const ONLY_OWN: &str = "pg_catalog.pg_my_temp_schema() operator(pg_catalog.=) 0::pg_catalog.oid \
-                        and not coalesce(pg_catalog.bool_or(from_sql), false)";
-const READ_ONLY_STILL: &str = "pg_catalog.current_setting('transaction_read_only') operator(pg_catalog.=) 'on'";
+    /// Whether what was shown is what must be.
+    pub(crate) fn holds(&self, rows: &[PgRow]) -> bool {
+        let shown = rows.iter().map(|row| row.try_get::<&str, _>(0).ok());
+        rows.len() >= self.shown.len() && self.shown.iter().zip(shown).all(|(wanted, shown)| shown == Some(wanted))
+    }
+}
 
 /// What a transaction may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -338,11 +342,10 @@ mod tests {
         let scope = Scope::of(declaration.setting_name(), &tenant, None, &seeds).unwrap();
         let second = std::time::Duration::from_secs(1);
         let opening = scope.opening(TxOptions::new().read_only().within(second, Some(second))).sql;
-        let start =
-            "begin read only; set local \"tenancy.row_key\" = '-7'; set local statement_timeout = 1000; select ";
+        let start = "begin read only; set local \"tenancy.row_key\" = '-7'; set local statement_timeout = 1000; show ";
         assert!(opening.starts_with(start), "{opening}");
         let patient = scope.opening(TxOptions::new()).sql;
-        assert!(patient.starts_with("begin; set local \"tenancy.row_key\" = '-7'; select "), "{patient}");
+        assert!(patient.starts_with("begin; set local \"tenancy.row_key\" = '-7'; show "), "{patient}");
         assert!(!format!("{scope:?}").contains('7'));
     }
 }

@@ -108,9 +108,17 @@ impl Seeds {
         match self.pooler {
             Pooler::None => "reset all; ".to_owned(),
             Pooler::Session => format!("reset all; {DRIVER}{}", self.after_connecting(word)),
-            Pooler::Transaction => {
-                format!("reset all; set session authorization default; discard temp; deallocate all; {DRIVER}")
-            }
+            Pooler::Transaction => format!("reset all; discard temp; deallocate all; {DRIVER}"),
+        }
+    }
+
+    /// Says which session it is: with its word, where it has one.
+    pub(crate) fn who(&self) -> &'static str {
+        match self.pooler {
+            Pooler::None => "show \"tenancy.connection\"",
+            // It may be one that never heard of the word.
+            Pooler::Session => "select coalesce(pg_catalog.current_setting('tenancy.connection', true), '')",
+            Pooler::Transaction => "select ''",
         }
     }
 

@@ -5,10 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use sqlx::error::DatabaseError;
-use sqlx::postgres::{PgConnectOptions, PgConnection, PgRow};
-use sqlx::{AssertSqlSafe, Connection, Row};
+use sqlx::postgres::{PgConnectOptions, PgConnection};
+use sqlx::{Connection, Row};
 use uuid::Uuid;
 
+use crate::batch::batch;
+use crate::clean;
 use crate::error::PgError;
 use crate::seeds::Seeds;
 
@@ -19,8 +21,8 @@ pub(crate) struct Session {
     pub(crate) born: Instant,
 }
 
-/// The backend, and a word that no other connection has sent. Both are asked for again at each closing, so that a pooler
-/// in between, which nobody declared, is found out when it gives the backend to somebody else.
+/// The backend, and a word that no other connection has sent. The word is asked for again at each opening and closing, so
+/// that a pooler in between, which nobody declared, is found out when it gives the backend to somebody else.
 pub(crate) struct Identity {
     pub(crate) backend: i32,
     pub(crate) word: String,
@@ -37,29 +39,19 @@ impl Session {
         let mut connection = PgConnection::connect_with(&options).await.map_err(|error| seeds.refusal(error))?;
         let mut identity = Identity { backend: 0, word };
         if seeds.keeps_sessions() {
-            let sql = format!("{}select {IDENTITY}", seeds.after_connecting(&identity.word));
-            let rows = sqlx::raw_sql(AssertSqlSafe(sql)).fetch_all(&mut connection).await?;
-            let row = rows.last().ok_or(sqlx::Error::WorkerCrashed)?;
-            identity.backend = row.try_get(0)?;
-            if !identity.is(row, 0) {
+            let (told, who) = (seeds.after_connecting(&identity.word), seeds.who());
+            let asking = format!("{told}{who}; select pg_catalog.pg_backend_pid()");
+            let answer = batch(&mut connection, &asking).await;
+            let rows = answer.map_err(|stopped| seeds.refusal(stopped.error))?;
+            let [who, backend] = rows.as_slice() else { return Err(sqlx::Error::WorkerCrashed) };
+            identity.backend = backend.try_get(0)?;
+            if !clean::shows(who, &identity) {
                 return Err(PgError::PoolerMismatch.into());
             }
         }
         Ok(Self { connection, identity, born: Instant::now() })
     }
 }
-
-impl Identity {
-    /// Whether the columns of [`IDENTITY`], from this one on, show this session.
-    pub(crate) fn is(&self, row: &PgRow, column: usize) -> bool {
-        let (backend, word): (Result<i32, _>, Result<&str, _>) = (row.try_get(column), row.try_get(column + 1));
-        matches!((backend, word), (Ok(backend), Ok(word)) if backend == self.backend && word == self.word)
-    }
-}
-
-/// Says who it is.
-pub(crate) const IDENTITY: &str =
-    "pg_catalog.pg_backend_pid(), coalesce(pg_catalog.current_setting('tenancy.connection', true), '')";
 
 /// The backends of all connections of a pool. Two connections can't have the same.
 #[derive(Clone, Default)]
@@ -86,7 +78,8 @@ impl Drop for Registered {
     }
 }
 
-/// What PgBouncer says to a startup parameter that it does not know.
+/// What PgBouncer says to a startup parameter that it does not know, and what the server says to a session that asks for
+/// its word where one was swallowed.
 pub(crate) fn refuses_the_start(error: &dyn DatabaseError) -> bool {
-    error.code().as_deref() == Some("08P01")
+    matches!(error.code().as_deref(), Some("08P01" | "42704"))
 }

@@ -137,7 +137,7 @@ impl<'t> TenantTx<'t> {
         self.ready().await?;
         self.pass.exit("danger.connection", reason).await?;
         let lease = self.lease.as_mut().ok_or(PgError::Interrupted)?;
-        Ok(lease.hand_out()?)
+        Ok(lease.hand_out().await?)
     }
 
     fn take(&mut self) -> Result<(Entered<'t>, Lease), PgError> {

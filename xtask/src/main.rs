@@ -4,6 +4,7 @@
 //! the system is missing.
 
 mod arch;
+mod bench;
 mod ci;
 mod demo;
 mod failure;
@@ -37,6 +38,8 @@ enum Command {
     Test(test::Options),
     /// Run all checks, the cheap ones first, then every test.
     Ci(ci::Options),
+    /// Measure what the isolation costs, as ratios side by side; builds for release first.
+    Bench(bench::Options),
     /// Check which member depends on which, and where each driver may be used.
     Arch,
     /// Look for left-overs: unfinished work, hidden tests, lints hidden for ever, files that hold too much.
@@ -64,6 +67,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Demo(options) => demo::run(&options),
         Command::Test(options) => test::run(&options),
         Command::Ci(options) => ci::run(&options),
+        Command::Bench(options) => bench::run(&options),
         Command::Arch => arch::run(),
         Command::Leftovers => leftovers::run(),
         Command::Policy => policy::run(),

@@ -92,7 +92,7 @@ const ATTACKS: &[(&str, &[&str], Expect)] = &[
     (
         "a cursor that outlives its transaction",
         &["declare kept cursor with hold for select * from note"],
-        Expect::Breach,
+        Expect::Cleaned,
     ),
     ("a lock of the session", &["select pg_advisory_lock(42)"], Expect::Cleaned),
     ("LISTEN", &["listen channel"], Expect::Cleaned),

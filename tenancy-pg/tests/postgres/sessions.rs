@@ -203,6 +203,26 @@ async fn a_deferred_trigger_runs_before_the_proof() {
     assert_eq!(bodies(&world.scoped(&database, "globex").await).await, GLOBEX);
 }
 
+/// A cursor that outlives its transaction would run its query to the end at the commit, which is after the proof.
+#[tokio::test]
+async fn the_query_of_a_cursor_does_not_run_after_the_proof() {
+    let world = World::new().await;
+    let run = "create function run(text) returns int language plpgsql as $$ begin execute $1; return 1; end $$;
+               create sequence ran; grant usage on sequence ran to app;";
+    world.server.run_as_owner(run).await;
+    let database = world.open().await;
+    let acme = world.scoped(&database, "acme").await;
+    let ran = async || scalar(&world.server.superuser_options(), "select is_called::int::bigint from ran").await;
+    let mut tx = acme.begin().await.unwrap();
+    for sql in ["declare kept cursor with hold for select nextval('ran')", "declare other cursor for select 1"] {
+        sqlx::query("select run($1)").bind(sql).execute(&mut tx).await.unwrap();
+    }
+    tx.commit().await.unwrap();
+    assert_eq!(ran().await, 0);
+    sqlx::query("select nextval('ran')").execute(&acme).await.unwrap();
+    assert_eq!(ran().await, 1, "it can be told");
+}
+
 /// A closed database refuses, and has waited for what was under way.
 #[tokio::test]
 async fn a_closed_database_refuses() {

@@ -143,7 +143,7 @@ async fn what_a_visit_leaves_is_found_out_or_cleaned_away() {
         (
             "a cursor that outlives its transaction",
             "declare kept cursor with hold for select * from note".to_owned(),
-            true,
+            false,
         ),
         ("a lock of the session", "select pg_advisory_lock(42)".to_owned(), false),
         ("LISTEN", "listen channel".to_owned(), false),
@@ -153,6 +153,10 @@ async fn what_a_visit_leaves_is_found_out_or_cleaned_away() {
         let ran = sqlx::query_scalar::<_, i32>("select run($1)").bind(&sql).fetch_one(&acme).await;
         assert!(ran.is_ok(), "{what}: it answers before it is checked: {ran:?}");
         expected += u64::from(breach);
+        if sql == "deallocate all" {
+            // What no command undoes is its own until another tenant moves in, and the driver finds out.
+            sqlx::query("select body from note order by id").fetch_all(&acme).await.unwrap_err();
+        }
         assert_eq!(bodies(&acme).await, ACME, "{what}: its own next visit");
         let _left = sqlx::query_scalar::<_, i32>("select run($1)").bind(&sql).fetch_one(&acme).await;
         expected += u64::from(breach);
