@@ -13,6 +13,7 @@ use crate::corpus::{CorpusError, CorpusScope, CorpusVersion, WriteId};
 use crate::denial::Denial;
 use crate::directory::TenantRecord;
 use crate::id::{Life, Region, StoreName};
+use crate::metrics::Metric;
 use crate::realm::{Realm, RealmShared, RealmTag};
 
 /// Guards one store of one realm in one region.
@@ -55,6 +56,11 @@ impl Gate {
     /// [`Entered::failed_as`]: for work that no tenant asked for.
     pub fn failed_as(&self, action: &'static str, what: &'static str) {
         self.realm.fail_anonymous(action, Some(self.store), what);
+    }
+
+    /// Counts something that happened to this store's client. Whose work it was is no part of it.
+    pub fn count(&self, event: &'static str) {
+        self.realm.recorder.count(Metric::Event { store: self.store, event });
     }
 
     /// Whether the realm still serves anybody: for work that no tenant asked for.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::id::StoreName;
+
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -10,6 +12,13 @@ pub enum Metric {
     Denied {
         /// The stable rule.
         rule: &'static str,
+    },
+    /// Something that happened to the client of a store, and that whoever runs the service watches.
+    Event {
+        /// The store.
+        store: StoreName,
+        /// What happened, by a fixed word. The store's crate lists its words.
+        event: &'static str,
     },
 }
 

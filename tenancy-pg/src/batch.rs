@@ -4,8 +4,9 @@ use futures_util::TryStreamExt;
 use sqlx::postgres::{PgConnection, PgRow};
 use sqlx::{AssertSqlSafe, Either, Executor};
 
-use crate::lease::Closing;
+use crate::closing::Closing;
 use crate::redact::ends_the_session;
+use crate::scope::Ending;
 
 /// Runs statements in the simple protocol, to the first error.
 pub(crate) async fn batch(connection: &mut PgConnection, sql: &str) -> Result<Vec<PgRow>, Stopped> {
@@ -40,13 +41,14 @@ impl Stopped {
         matches!(self.error, sqlx::Error::WorkerCrashed) || ends_the_session(&self.error)
     }
 
-    /// What it means for a closing batch with its proof in this place.
-    pub(crate) fn closing(self, proof_at: usize) -> Closing {
+    /// What it means for a closing batch.
+    pub(crate) fn closing(self, ending: &Ending) -> Closing {
         let code = self.error.as_database_error().and_then(|e| e.code()).map(|code| code.into_owned());
-        match (self.completed, code.as_deref()) {
-            (completed, Some(DIVISION_BY_ZERO)) if completed == proof_at => Closing::Breach,
-            (0, Some(IN_FAILED_TRANSACTION)) => Closing::WasAborted,
-            (completed, _other) => Closing::Failed { error: self.error, proven: completed > proof_at },
+        match (self.completed, code.as_deref(), ending.known(self.completed, &self.rows)) {
+            (completed, Some(DIVISION_BY_ZERO), None) if completed == ending.proof_at => Closing::Breach,
+            (0, Some(IN_FAILED_TRANSACTION), _) => Closing::WasAborted,
+            (_, _, Some(false)) => Closing::Breach,
+            (_, _, known) => Closing::Failed { error: self.error, proven: known.is_some() },
         }
     }
 }

@@ -94,12 +94,9 @@ impl TenantTx<'_> {
         // After an error sqlx has not read up to the end of the server's answer, and takes what is left of it for the
         // answer to the next statement: the lease does not come back then.
         let (mut seen, mut checked) = (0_usize, Instant::now());
-        let ended = {
-            let mut chunks = match lease.connection()?.copy_out_raw(&copy.sql()).await {
-                Ok(chunks) => chunks,
-                Err(error) => return Err(self.stopped(error).await),
-            };
-            loop {
+        let ended = match lease.connection()?.copy_out_raw(&copy.sql()).await {
+            Err(error) => Err(error),
+            Ok(mut chunks) => loop {
                 match chunks.try_next().await {
                     Ok(Some(chunk)) => {
                         seen += 1;
@@ -112,14 +109,17 @@ impl TenantTx<'_> {
                     Ok(None) => break Ok(()),
                     Err(error) => break Err(error),
                 }
-            }
+            },
         };
         match ended {
             Ok(()) => {
                 self.lease = Some(lease);
                 Ok(())
             }
-            Err(error) => Err(self.stopped(error).await),
+            Err(error) => {
+                lease.failed(&error);
+                Err(self.stopped(error).await)
+            }
         }
     }
 

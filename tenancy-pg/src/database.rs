@@ -13,6 +13,7 @@ use crate::inspect::{self, InspectPolicy, Inspection};
 use crate::options::PgOptions;
 use crate::pool::Pool;
 use crate::pooler;
+use crate::replica::Replica;
 use crate::reports::ReportPool;
 use crate::scope::Scope;
 use crate::seeds::Seeds;
@@ -67,6 +68,7 @@ pub struct Inspected {
 pub(crate) struct Shared {
     pub(crate) gate: Gate,
     pub(crate) pool: Arc<Pool>,
+    pub(crate) replica: Option<Replica>,
     pub(crate) options: PgOptions,
     pub(crate) seeds: Arc<Seeds>,
     pub(crate) declaration: Declaration,
@@ -102,7 +104,8 @@ impl Database<Uninspected> {
     ///
     /// # Errors
     /// [`PgError::Inspection`] with the whole report when anything fatal was found; [`PgError::SignedMismatch`] when only
-    /// one of the options and the declaration is signed; or [`PgError`] when it can't look.
+    /// one of the options and the declaration is signed; [`PgError::Replica`] for a server to read from that is no standby
+    /// of this one (one that can't be reached is not read from until it can); or [`PgError`] when it can't look.
     pub async fn inspect(self, declaration: &Declaration) -> Result<Database<Inspected>, PgError> {
         self.inspect_with(declaration, InspectPolicy::default()).await
     }
@@ -122,13 +125,19 @@ impl Database<Uninspected> {
         let inspection = self.report(declaration, policy).await?.passed()?;
         let Uninspected { gate, options } = self.state;
         let seeds = options.seeds(declaration.setting());
-        let pool = Pool::new(options.connect_options(), seeds.clone(), options.limits());
+        // After the inspection, so that what a replica must show is no older than what was inspected.
+        let replica = match options.of_replica() {
+            Some(of_replica) => Some(Replica::open(gate.clone(), &options, &of_replica, declaration.setting()).await?),
+            None => None,
+        };
+        let pool = Pool::new(gate.clone(), options.connect_options(), seeds.clone(), options.limits());
         let seeds = Arc::new(seeds);
-        let reports = options.of_reports().map(|options| ReportPool::new(options, declaration));
+        let reports = options.of_reports().map(|options| ReportPool::new(gate.clone(), options, declaration));
         let declaration = declaration.clone();
         let shared = Shared {
             gate,
             pool,
+            replica,
             options,
             seeds,
             declaration,
@@ -185,11 +194,17 @@ impl Database<Inspected> {
     /// Looks again. After a report with a fatal finding, or once another pooler was found than the declared one, no handle
     /// of this database begins anything until a later look is free of that. On a timer: [`watch`](Self::watch).
     ///
+    /// A replica shows at each read whether it may serve it, so what is found of it here stops nothing. From then on it
+    /// serves nobody before it has replayed what was inspected.
+    ///
     /// # Errors
-    /// As [`Database::inspect`]. One that can't look leaves the last report standing.
+    /// As [`Database::inspect`]. One that can't look leaves the last report standing. After a good report what is wrong
+    /// with the replica.
     pub async fn reinspect(&self) -> Result<Inspection, PgError> {
         let shared = self.shared();
-        shared.settle(shared.look().await)
+        let inspection = shared.settle(shared.look().await)?;
+        shared.look_at_replica().await?;
+        Ok(inspection)
     }
 
     pub(crate) const fn shared(&self) -> &Arc<Shared> {
@@ -202,10 +217,16 @@ impl Database<Inspected> {
         self.state.shared.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Closes the pool, and that of the reports, and waits for the connections that are in use. Idempotent.
+    /// Closes the pool, and that of the reports: nothing begins any more, and whatever is in use is waited for, until it is rolled back, cleaned and
+    /// on record behind the scenes too. So the realm is closed after it. Idempotent. Dropped before it answers: nothing
+    /// begins any more; call it again to wait.
     pub async fn close(&self) {
-        self.state.shared.pool.close().await;
-        if let Some(reports) = &self.state.shared.reports {
+        let shared = self.shared();
+        shared.pool.close().await;
+        if let Some(replica) = &shared.replica {
+            replica.close().await;
+        }
+        if let Some(reports) = &shared.reports {
             reports.pool.close().await;
         }
     }
@@ -216,6 +237,16 @@ impl Shared {
     pub(crate) async fn look(&self) -> Result<Inspection, PgError> {
         pooler::verify(&self.options, self.declaration.setting()).await?;
         inspect::inspect(&self.options, &self.declaration, self.policy).await
+    }
+
+    /// Looks at the replica, if there is one, and at how far the primary has come.
+    pub(crate) async fn look_at_replica(&self) -> Result<(), PgError> {
+        match (&self.replica, self.options.of_replica()) {
+            (Some(replica), Some(of_replica)) => {
+                replica.look(&self.options, &of_replica, self.declaration.setting()).await
+            }
+            (None, _) | (_, None) => Ok(()),
+        }
     }
 
     /// Goes by what was found from now on.

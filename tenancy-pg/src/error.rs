@@ -7,6 +7,7 @@ use crate::declaration::DeclarationError;
 use crate::guard::Forbidden;
 use crate::inspect::Inspection;
 use crate::redact::{DatabaseError, redact};
+use crate::replica::ReplicaFault;
 
 /// An error of this crate.
 ///
@@ -63,6 +64,13 @@ pub enum PgError {
     /// Nobody said how to log in as the role that reads reports, see [`PgOptions::reports`](crate::PgOptions::reports).
     #[error("there is no role that reads reports, see PgOptions::reports")]
     NoReports,
+    /// The server that was given to read from is no standby of the primary, as the same login.
+    #[error(transparent)]
+    Replica(#[from] ReplicaFault),
+    /// A lock in a transaction that a replica may serve, where it would hold nobody off: take it in one that
+    /// [`begin`](crate::TenantDb::begin) began.
+    #[error("a lock on a replica would hold nobody off: begin a transaction for it")]
+    LockOnReplica,
     /// Only one of the options and the declaration is signed.
     #[error("the options and the declaration do not agree on whether scopes are signed")]
     SignedMismatch,

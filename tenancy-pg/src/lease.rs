@@ -7,23 +7,25 @@
 //! a dirty one is closed.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_core::stream::BoxStream;
 use sqlx::postgres::{PgConnection, PgRow, PgStatement, PgTypeInfo};
-use sqlx::{Connection, Executor, Row, SqlStr};
+use sqlx::{Connection, Describe, Executor, Postgres, Row, SqlStr};
 use tenancy_core::{Denial, Life};
-use tokio::runtime::Handle;
 
 use crate::batch::{Stopped, batch};
 use crate::clean;
+use crate::closing::{Closing, wrote};
 use crate::error::PgError;
+use crate::event::Cause;
 use crate::pool::{Pool, Taken};
 use crate::scope::{Began, End, Ending, Opening, Scope};
-use crate::session::{Identity, Session};
+use crate::session::Session;
 use crate::statement::OneStatement;
 use crate::tenant_tx::Step;
 use crate::witness::Witness;
+
+mod behind;
 
 /// A connection that is closed when dropped. It goes back to the pool by way of a cleaning that shows it clean.
 pub(crate) struct Lease {
@@ -35,26 +37,8 @@ pub(crate) struct Lease {
     handed_out: bool,
     /// That there is no transaction: a statement runs by itself where its tenant is at home.
     visit: bool,
-}
-
-/// How a closing batch ended.
-pub(crate) enum Closing {
-    /// The transaction ended as asked.
-    Ended {
-        /// Whether it wrote anything.
-        wrote: bool,
-    },
-    /// It was not the transaction that was opened, or not in its scope any more. Nothing was committed.
-    Breach,
-    /// The transaction was aborted before, so nothing could be proven.
-    WasAborted,
-    /// The server refused the end, or the connection broke.
-    Failed {
-        /// Why.
-        error: sqlx::Error,
-        /// Whether the scope was proven before that.
-        proven: bool,
-    },
+    /// Why it is closed, if it is.
+    cause: Cause,
 }
 
 impl Lease {
@@ -72,6 +56,19 @@ impl Lease {
         opening: &Opening,
         witness: Witness,
     ) -> Result<Self, PgError> {
+        let (mut lease, opened) = Self::opened(pool, scope, opening).await?;
+        lease.recognize(&opened)?;
+        lease.seal(scope, &opened, witness).await?;
+        Ok(lease)
+    }
+
+    /// A connection, and what the opening batch said there. Whoever calls goes on with
+    /// [`recognize`](Self::recognize) and [`seal`](Self::seal).
+    pub(crate) async fn opened(
+        pool: &Arc<Pool>,
+        scope: &Scope,
+        opening: &Opening,
+    ) -> Result<(Self, Vec<PgRow>), PgError> {
         let mut left = pool.most();
         loop {
             let mut lease = Self::take(pool, scope, opening.began()).await?;
@@ -80,11 +77,7 @@ impl Lease {
                 Err(stopped) => Err(stopped),
             };
             match opened {
-                Ok(rows) => {
-                    lease.begin(scope, &rows).await?;
-                    lease.witness = Some(witness);
-                    return Ok(lease);
-                }
+                Ok(rows) => return Ok((lease, rows)),
                 // It died while it lay in the pool, or was not clean.
                 Err(e) if left > 0 && e.calls_for_another() => left -= 1,
                 Err(e) => return Err(e.error.into()),
@@ -116,7 +109,7 @@ impl Lease {
 
     async fn take(pool: &Arc<Pool>, scope: &Scope, began: Began) -> Result<Self, PgError> {
         let taken = Some(pool.take(scope.life()).await?);
-        Ok(Self { taken, began, witness: None, handed_out: false, visit: false })
+        Ok(Self { taken, began, witness: None, handed_out: false, visit: false, cause: Cause::Dropped })
     }
 
     /// A connection where another tenant is at home is cleaned, and proven, before anything else.
@@ -130,26 +123,50 @@ impl Lease {
     async fn clean_at_once(&mut self, scope: &Scope, kept: bool) -> Result<(), Stopped> {
         let cleaning = scope.cleaning(&self.session()?.identity, kept);
         let rows = self.batch(&cleaning).await?;
-        if self.is_clean(&rows) { Ok(()) } else { Err(Stopped::unclean()) }
+        if self.is_clean(&rows) {
+            return Ok(());
+        }
+        self.cause = Cause::Unclean;
+        Err(Stopped::unclean())
     }
 
-    /// Looks at what the opening batch returned, and seals the transaction where that is asked for.
-    async fn begin(&mut self, scope: &Scope, opened: &[PgRow]) -> Result<(), PgError> {
-        let (Some(who), Some(last)) = (opened.first(), opened.last()) else { return Err(PgError::RowNotFound) };
-        if !self.keeps_its_session() {
-            return if last.try_get(0)? { Ok(()) } else { Err(Denial::StoreBreach.into()) };
-        }
-        if !clean::shows(who, &self.session()?.identity) {
+    /// Looks at what the opening batch returned: is it this session, and clean?
+    pub(crate) fn recognize(&mut self, opened: &[PgRow]) -> Result<(), PgError> {
+        let Some(who) = opened.first() else { return Err(PgError::RowNotFound) };
+        if self.keeps_its_session() {
+            if clean::shows(who, &self.session()?.identity) {
+                return Ok(());
+            }
+            self.cause = Cause::Unclean;
             return Err(PgError::PoolerMismatch);
         }
-        if let Some(sealing) = scope.sealing(&mut self.began, last.try_get(0)?)? {
-            self.batch(&sealing).await.map_err(sqlx::Error::from)?;
+        let clean: bool = opened.get(1).ok_or(PgError::RowNotFound)?.try_get(0)?;
+        if !clean {
+            self.cause = Cause::Unclean;
+            return Err(Denial::StoreBreach.into());
         }
         Ok(())
     }
 
+    /// Seals the transaction where that is asked for. From here on the tenant's statements may run.
+    pub(crate) async fn seal(&mut self, scope: &Scope, opened: &[PgRow], witness: Witness) -> Result<(), PgError> {
+        let nonce = opened.get(1).and_then(|row| row.try_get(0).ok());
+        if let Some(sealing) = scope.sealing(&mut self.began, nonce)? {
+            self.batch(&sealing).await.map_err(sqlx::Error::from)?;
+        }
+        self.witness = Some(witness);
+        Ok(())
+    }
+
+    /// The value of an expression of ours.
+    pub(crate) async fn ask(&mut self, expression: &str) -> Result<PgRow, PgError> {
+        let rows = self.batch(&format!("select {expression}")).await.map_err(sqlx::Error::from)?;
+        rows.into_iter().next_back().ok_or(PgError::RowNotFound)
+    }
+
     /// The connection, for a statement of the transaction.
     pub(crate) fn connection(&mut self) -> Result<&mut PgConnection, sqlx::Error> {
+        self.cause = Cause::Dropped;
         self.taken.as_mut().map(|taken| &mut taken.session_mut().connection).ok_or(sqlx::Error::WorkerCrashed)
     }
 
@@ -185,6 +202,17 @@ impl Lease {
         Ok(statement)
     }
 
+    /// Describes a statement, which leaves no name where names are not this client's own.
+    pub(crate) async fn describe(&mut self, sql: SqlStr) -> Result<Describe<Postgres>, sqlx::Error> {
+        let named = self.keeps_its_session();
+        let connection = self.connection()?;
+        let described = connection.describe(sql).await?;
+        if !named {
+            connection.clear_cached_statements().await?;
+        }
+        Ok(described)
+    }
+
     fn session(&self) -> Result<&Session, sqlx::Error> {
         self.taken.as_ref().map(Taken::session).ok_or(sqlx::Error::WorkerCrashed)
     }
@@ -201,7 +229,7 @@ impl Lease {
     pub(crate) async fn close(mut self, scope: &Scope, end: End) -> Closing {
         if self.visit {
             self.leave(scope, false);
-            return Closing::Ended { wrote: false };
+            return Closing::Ended { wrote: false, point: None };
         }
         if !self.keeps_its_session() {
             return self.close_and_clean(scope, end).await;
@@ -212,11 +240,14 @@ impl Lease {
         match ended {
             Ok(rows) if ending.holds(&rows) => {
                 self.clean_behind_the_scenes(Scope::cleaning, scope);
-                Closing::Ended { wrote: wrote(&rows) }
+                Closing::ended(&ending, &rows)
             }
-            Ok(_elsewhere) => Closing::Breach,
+            Ok(_elsewhere) => self.breach(),
+            Err(stopped) if stopped.completed > ending.end_at && ending.holds(&stopped.rows) => {
+                Closing::ended(&ending, &stopped.rows)
+            }
             Err(stopped) => {
-                let closing = stopped.closing(ending.proof_at);
+                let closing = self.closing(stopped, &ending);
                 if matches!(closing, Closing::WasAborted) {
                     self.clean_behind_the_scenes(Scope::abandoning, scope);
                 }
@@ -230,7 +261,7 @@ impl Lease {
     pub(crate) async fn close_and_clean(self, scope: &Scope, end: End) -> Closing {
         if self.visit {
             self.leave(scope, true);
-            return Closing::Ended { wrote: false };
+            return Closing::Ended { wrote: false, point: None };
         }
         let (Ok(session), home) = (self.session(), self.next_home(scope)) else { return Closing::Breach };
         let cleaning = scope.cleaning(&session.identity, home.is_some());
@@ -245,15 +276,15 @@ impl Lease {
         match ended {
             Ok(rows) if ending.holds(&rows) => {
                 self.give_back_if_clean(&rows, home);
-                Closing::Ended { wrote: wrote(&rows) }
+                Closing::ended(ending, &rows)
             }
             // The transaction has ended; what failed is the cleaning, and the connection pays for it.
             Err(Stopped { completed, rows, .. }) if completed > ending.end_at && ending.holds(&rows) => {
-                Closing::Ended { wrote: wrote(&rows) }
+                Closing::ended(ending, &rows)
             }
-            Ok(_elsewhere) => Closing::Breach,
+            Ok(_elsewhere) => self.breach(),
             Err(stopped) => {
-                let closing = stopped.closing(ending.proof_at);
+                let closing = self.closing(stopped, ending);
                 if matches!(closing, Closing::WasAborted) {
                     self.clean(abandoning, home).await;
                 }
@@ -262,74 +293,33 @@ impl Lease {
         }
     }
 
-    /// Reads back, behind the scenes, whether a statement without a transaction ran in its scope; there is nobody left to
-    /// tell but the record.
-    fn leave(mut self, scope: &Scope, failed: bool) {
-        let (Ok(runtime), Ok(session)) = (Handle::try_current(), self.session()) else { return };
-        let home = self.next_home(scope);
-        let asked = failed || home.is_none();
-        let leaving = scope.leaving(&session.identity, home.is_some(), asked);
-        runtime.spawn(async move {
-            let ran = tokio::time::timeout(CLEANING_PATIENCE, self.batch(&leaving.sql)).await;
-            // Without an answer, the lease itself records it.
-            let Ok(Ok(rows)) = ran else { return };
-            let Some(witness) = self.witness.take() else { return };
-            match rows.last() {
-                _elsewhere if !leaving.holds(&rows) => witness.breach(),
-                Some(who) if !asked && self.session().is_ok_and(|session| clean::shows(who, &session.identity)) => {
-                    self.give_back(home);
-                }
-                Some(_) | None => self.give_back_if_clean(&rows, home),
-            }
-        });
-    }
-
-    /// For whom the connection is kept after this.
-    fn next_home(&self, scope: &Scope) -> Option<Life> {
-        scope.life().filter(|_| self.taken.as_ref().is_some_and(|taken| taken.may_stay(scope.life())))
-    }
-
-    /// The lease stays dirty until the cleaning has answered: if the runtime ends meanwhile, or there is none, the
-    /// connection is closed.
-    fn clean_behind_the_scenes(self, cleaning: fn(&Scope, &Identity, bool) -> String, scope: &Scope) {
-        let (Ok(runtime), Ok(session)) = (Handle::try_current(), self.session()) else { return };
-        let home = self.next_home(scope);
-        let cleaning = cleaning(scope, &session.identity, home.is_some());
-        runtime.spawn(async move { tokio::time::timeout(CLEANING_PATIENCE, self.clean(&cleaning, home)).await });
-    }
-
-    async fn clean(mut self, cleaning: &str, home: Option<Life>) {
-        if let Ok(rows) = self.batch(cleaning).await {
-            self.give_back_if_clean(&rows, home);
-        }
-    }
-
-    fn give_back_if_clean(&mut self, rows: &[PgRow], home: Option<Life>) {
-        if self.is_clean(rows) {
-            self.give_back(home);
-        }
-    }
-
-    fn give_back(&mut self, home: Option<Life>) {
-        if let Some(taken) = self.taken.take() {
-            taken.give_back(home);
-        }
-    }
-
-    /// Whether a cleaning showed a session that holds nothing of its last user. One that is shared shows it to whoever opens
-    /// the next transaction there.
-    fn is_clean(&self, rows: &[PgRow]) -> bool {
-        let Some(taken) = self.taken.as_ref().filter(|_| !self.handed_out) else { return false };
-        let Session { connection, identity, .. } = taken.session();
-        !taken.keeps_its_session() || clean::shows_clean(rows, identity, connection.cached_statements_size())
+    /// `None` once the connection has gone.
+    pub(crate) fn pool(&self) -> Option<Arc<Pool>> {
+        self.taken.as_ref().map(|taken| Arc::clone(taken.pool()))
     }
 
     /// Proves the scope in the middle of the transaction and runs a command of ours behind the proof, in one round-trip.
     pub(crate) async fn prove_then(&mut self, scope: &Scope, command: &str) -> Closing {
-        match self.batch(&format!("{}; {command}", scope.proof(&self.began))).await {
-            Ok(rows) => Closing::Ended { wrote: wrote(&rows) },
-            Err(stopped) => stopped.closing(0),
+        let ending = scope.proving(&self.began, command);
+        match self.batch(&ending.sql).await {
+            Ok(rows) => Closing::Ended { wrote: wrote(&rows), point: None },
+            Err(stopped) => self.closing(stopped, &ending),
         }
+    }
+
+    fn closing(&mut self, stopped: Stopped, ending: &Ending) -> Closing {
+        let closing = stopped.closing(ending);
+        if matches!(closing, Closing::Breach) { self.breach() } else { closing }
+    }
+
+    fn breach(&mut self) -> Closing {
+        self.cause = Cause::Breach;
+        Closing::Breach
+    }
+
+    /// Notes that a statement ended with this error, for the case that the connection is closed.
+    pub(crate) fn failed(&mut self, error: &sqlx::Error) {
+        self.cause = Cause::of(error);
     }
 
     /// Runs a command of ours.
@@ -338,16 +328,15 @@ impl Lease {
     }
 
     async fn batch(&mut self, sql: &str) -> Result<Vec<PgRow>, Stopped> {
-        match self.connection() {
+        let ended = match self.connection() {
             Ok(connection) => batch(connection, sql).await,
             Err(error) => Err(error.into()),
+        };
+        if let Err(stopped) = &ended {
+            self.cause = Cause::of(&stopped.error);
         }
+        ended
     }
-}
-
-/// What the first statement of a closing batch said. Not known counts as yes: a record too many is better than none.
-fn wrote(rows: &[PgRow]) -> bool {
-    rows.first().and_then(|row| row.try_get(1).ok()).unwrap_or(true)
 }
 
 impl Drop for Lease {
@@ -356,10 +345,7 @@ impl Drop for Lease {
             witness.unproven();
         }
         if let Some(taken) = self.taken.take() {
-            taken.close();
+            taken.close(if self.handed_out { Cause::HandedOut } else { self.cause });
         }
     }
 }
-
-/// A connection that is not clean by then is closed.
-const CLEANING_PATIENCE: Duration = Duration::from_secs(5);

@@ -10,6 +10,7 @@
 //! | statements and transactions of a tenant | [`TenantDb`], [`TenantTx`], [`TxOptions`], [`TxSettings`], [`TenantSavepoint`], [`TenantDb::with_retry`] |
 //! | what belongs to one tenant besides rows | [`TenantTx::lock`], [`TenantTx::notify`] and [`TenantDb::listen`], [`TenantTx::enqueue`] and [`Queue`] |
 //! | how a connection comes to know its tenant | [`Mode`], [`Pooler`], [`PgOptions::signed`] |
+//! | where reads go | [`PgOptions::replica`], [`TenantDb::read`], [`ReadPoint`] |
 //! | the schema | [`Declaration`], [`propose`], [`Migration`], [`migrate`], [`migrate_data`], [`hardening_sql`], [`hardening_sql_keeping`], [`signed_schema_sql`] |
 //! | looking whether it holds | [`Inspection`], [`Database::watch`], [`probe`] |
 //! | what an operator's grant reads across tenants | [`Database::across`], [`Reports`], [`ReportTx`] |
@@ -49,8 +50,9 @@
 //!   is closed. A transaction that ends without this proof (a lost connection, a dropped stream, a rollback after a
 //!   statement that failed) leaves a `failed` record with the rule `pg.unproven`; a statement of its own that the server
 //!   refuses leaves one without a rule.
-//! - A connection whose future was dropped, whose opening batch failed or whose session is not clean (other settings or
-//!   role, temporary objects, prepared statements, locks) is closed and not reused.
+//! - Settings, role, cursors, locks and `LISTEN` of a session are undone before another tenant gets it. A connection whose
+//!   future was dropped, whose opening batch failed or which shows temporary objects or prepared statements of somebody's
+//!   is closed and not reused.
 //! - Statements that end the transaction, change settings or the role, or come in twos are refused before they are sent
 //!   ([`Forbidden`]), and that is on record with the rule `pg.guard`.
 //! - Nothing that the server or driver quotes is in an error's text, or in its chain of sources.
@@ -62,7 +64,8 @@
 //!   never build SQL from them. Where that can't be had, sign the scope ([`PgOptions::signed`]): the server then takes no
 //!   row key that nobody has sealed.
 //! - A [`read`](TenantDb::read) that is dropped, and a statement where [`Mode::Sticky`] saves it its transaction, are shown
-//!   to have kept their scope after their rows were handed out: a breach there is on record, and too late to stop.
+//!   to have kept their scope after their rows were handed out: a breach there is on record, and too late to stop. Of such a
+//!   statement only what outlives it is seen.
 //! - Row level security hides rows, not their existence: planner estimates, statistics, sizes of relations, sequences
 //!   and unique indexes without the tenant column (a warning) tell of other tenants' rows.
 //! - The text of statements, as opposed to bound values, is seen by every session of the same role
@@ -86,6 +89,7 @@ mod batch;
 mod bulk;
 mod channel;
 mod clean;
+mod closing;
 mod control;
 mod copy_out;
 pub mod danger;
@@ -93,6 +97,7 @@ mod database;
 mod declaration;
 mod erase;
 mod error;
+mod event;
 mod guard;
 mod ident;
 mod inspect;
@@ -109,6 +114,7 @@ mod propose;
 mod queue;
 mod redact;
 mod registry;
+mod replica;
 mod reports;
 mod retry;
 mod savepoint;
@@ -122,6 +128,7 @@ mod tenant_db;
 mod tenant_tx;
 mod tx_options;
 mod tx_settings;
+mod unnamed;
 mod untenanted;
 mod visible;
 mod watch;
@@ -156,6 +163,7 @@ pub use propose::{Proposal, Proposed, Undecided, propose};
 pub use queue::{AfterRetry, Claimed, Queue, QueueDepth, QueueOptions, QueuedJob, queue_sql};
 pub use redact::DatabaseError;
 pub use registry::TenantRegistry;
+pub use replica::{ReadPoint, ReplicaFault};
 pub use reports::{ReportTx, Reports};
 pub use retry::RetryOptions;
 pub use savepoint::TenantSavepoint;

@@ -18,7 +18,8 @@ impl TenantTx<'_> {
     /// Dropped before it answers: as any statement of the transaction.
     ///
     /// # Errors
-    /// As any statement of the transaction; SQLSTATE 55P03 when the wait took too long.
+    /// As any statement of the transaction; SQLSTATE 55P03 when the wait took too long. [`PgError::LockOnReplica`] in
+    /// [`TenantDb::read`](crate::TenantDb::read) where a replica is configured, whoever serves it.
     pub async fn lock(&mut self, name: &str) -> Result<(), PgError> {
         let key = self.lock_key(name)?;
         sqlx::query("select pg_catalog.pg_advisory_xact_lock($1)").bind(key).execute(&mut *self).await?;
@@ -28,7 +29,7 @@ impl TenantTx<'_> {
     /// As [`lock`](Self::lock), without waiting: whether it was free, or is held by this transaction already.
     ///
     /// # Errors
-    /// As any statement of the transaction.
+    /// As [`lock`](Self::lock), without the wait.
     pub async fn try_lock(&mut self, name: &str) -> Result<bool, PgError> {
         let key = self.lock_key(name)?;
         let sql = "select pg_catalog.pg_try_advisory_xact_lock($1)";
@@ -36,6 +37,9 @@ impl TenantTx<'_> {
     }
 
     fn lock_key(&self, name: &str) -> Result<i64, PgError> {
+        if self.may_be_on_replica {
+            return Err(PgError::LockOnReplica);
+        }
         let mut fields = Fields::new();
         fields.text(1, name);
         let digest = self.pass().context().derive::<Lock>(&fields)?;

@@ -12,9 +12,11 @@ pub enum Mode {
     /// A `SELECT`, `TABLE` or `VALUES` on [`&TenantDb`](crate::TenantDb) then takes one round-trip where such a
     /// connection lies idle, without a transaction of its own, so what comes back is checked after its answer and not
     /// before it, and what such a statement writes through a function is not recorded as a change. Everything else runs
-    /// in a transaction as in `Local`. Between two statements a connection is cleaned and proven as between two tenants,
-    /// and goes to another tenant by way of a cleaning of its own. It may have died meanwhile, as any idle connection
-    /// without a ping: then a statement fails that finds out.
+    /// in a transaction as in `Local`. What is checked is what outlives the statement: a function that sets the row key for
+    /// its own call only, and reads, is found out by the end of a transaction and not here. Between two statements of its
+    /// tenant a connection's settings, cursors, locks and `LISTEN` are undone; temporary objects and prepared statements
+    /// are looked for when another tenant moves in. It may have died meanwhile, as any idle connection without a ping:
+    /// then a statement fails that finds out.
     ///
     /// Needs sessions: refused behind a transaction pooler. A signed scope keeps connections too, and its round-trips.
     Sticky,

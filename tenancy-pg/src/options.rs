@@ -13,7 +13,7 @@ use crate::pool::Limits;
 use crate::pooler::Pooler;
 use crate::seeds::{Seeds, SynchronousCommit, TimeOuts, search_path_sql};
 use crate::session::Session;
-use crate::signed::{REACH_SETTING, SigningKeys};
+use crate::signed::{REACH_SETTING, SEAL_SETTING, SigningKeys};
 
 /// Where the database is and how many connections to keep.
 ///
@@ -31,6 +31,8 @@ pub struct PgOptions {
     pooler: Pooler,
     signed: Option<SigningKeys>,
     mode: Mode,
+    replica: Option<PgConnectOptions>,
+    replay_wait: Duration,
     reports: Reports,
 }
 
@@ -58,6 +60,7 @@ impl PgOptions {
                 idle_timeout: Duration::from_secs(600),
                 max_lifetime: Duration::from_secs(1800),
                 kept_per_tenant: 2,
+                waits_for_the_server: true,
             },
             search_path: vec!["public".to_owned()],
             time_outs: TimeOuts {
@@ -69,6 +72,8 @@ impl PgOptions {
             pooler: Pooler::None,
             signed: None,
             mode: Mode::Local,
+            replica: None,
+            replay_wait: Duration::ZERO,
             reports: Reports::None,
         }
     }
@@ -99,7 +104,7 @@ impl PgOptions {
         self
     }
 
-    /// How many idle connections [`Mode::Sticky`] keeps for one tenant, at most; 2, unless it is said. They give way to
+    /// How many idle connections [`Mode::Sticky`] keeps for one tenant when it gives one back; 2, unless it is said. They give way to
     /// whoever needs a connection, the one that was used last at the latest.
     pub const fn sticky(mut self, per_tenant: u32) -> Self {
         self.limits.kept_per_tenant = per_tenant;
@@ -113,13 +118,33 @@ impl PgOptions {
         self
     }
 
+    /// A standby of the database, for [`TenantDb::read`](crate::TenantDb::read). The same database as the same login, with
+    /// what is declared here in between, and as many connections again.
+    ///
+    /// Each read shows in the batch that opens it that the server is a standby of the primary and has replayed what this
+    /// process knows the tenant to have committed; if not, or if no answer comes within a second or two, the primary
+    /// serves it. So the address may be a name or a pooler in front of several standbys.
+    ///
+    /// Its region is the database's: it holds every tenant's rows, and no placement is compared with where it lies.
+    pub fn replica(mut self, connect: PgConnectOptions) -> Self {
+        self.replica = Some(connect);
+        self
+    }
+
+    /// How long a read waits for the replica to replay what the tenant has committed, before the primary serves it; not at
+    /// all, unless it is said.
+    pub const fn read_your_writes(mut self, wait: Duration) -> Self {
+        self.replay_wait = wait;
+        self
+    }
+
     /// When a commit counts as kept; `on` unless it is said.
     pub const fn synchronous_commit(mut self, when: SynchronousCommit) -> Self {
         self.synchronous_commit = when;
         self
     }
 
-    /// The most connections at a time.
+    /// The most connections at a time, those aside that are saying good-bye.
     pub const fn max_connections(mut self, most: u32) -> Self {
         self.limits.most = most;
         self
@@ -184,6 +209,22 @@ impl PgOptions {
         Limits { kept_per_tenant, ..self.limits }
     }
 
+    /// The same, with the replica in the place of the primary.
+    pub(crate) fn of_replica(&self) -> Option<Self> {
+        let connect = self.replica.clone()?;
+        Some(Self { connect, replica: None, mode: Mode::Local, ..self.clone() })
+    }
+
+    pub(crate) const fn replay_wait(&self) -> Duration {
+        self.replay_wait
+    }
+
+    /// A reader that gets no connection has somewhere else to go.
+    pub(crate) fn limits_of_a_replica(&self, patience: Duration) -> Limits {
+        let limits = self.limits();
+        Limits { acquire_timeout: limits.acquire_timeout.min(patience), waits_for_the_server: false, ..limits }
+    }
+
     /// Whether a statement for a caller with so much time left may run where its tenant is at home: a seal and a shorter
     /// time-out need a transaction.
     pub(crate) fn visits(&self, remaining: Duration) -> bool {
@@ -206,6 +247,8 @@ impl PgOptions {
 
     pub(crate) fn seeds(&self, setting: &str) -> Seeds {
         let seeds = Seeds::new(setting, &self.search_path_sql(), &self.time_outs, self.synchronous_commit, self.pooler);
+        // So that there is one to be shown, also where none was made.
+        let seeds = if self.signed.is_some() { seeds.and(SEAL_SETTING, "") } else { seeds };
         match self.reports {
             // Whatever the role's own default says, nothing reaches every tenant until a scope does.
             Reports::Here => seeds.and(REACH_SETTING, ""),

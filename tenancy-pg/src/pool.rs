@@ -3,22 +3,26 @@
 //! Not sqlx's pool, which pings every connection that comes back, takes back what its own count of transactions says is
 //! clean, and can't tell one idle connection from another.
 
+use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
 use sqlx::Connection;
 use sqlx::postgres::PgConnectOptions;
-use tenancy_core::Life;
+use tenancy_core::{Gate, Life};
 use tokio::runtime::Handle;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, RwLock, Semaphore, TryAcquireError};
 
+use crate::event::{self, Cause};
 use crate::redact::may_connect_later;
 use crate::seeds::Seeds;
 use crate::session::{Backends, Registered, Session};
 
 /// Idle connections, all of them clean, and the right to open more.
 pub(crate) struct Pool {
+    gate: Gate,
     options: PgConnectOptions,
     seeds: Seeds,
     limits: Limits,
@@ -27,6 +31,8 @@ pub(crate) struct Pool {
     closed: AtomicBool,
     sweeps: Once,
     backends: Backends,
+    /// Read by each work behind the scenes, until it is done.
+    behind_the_scenes: Arc<RwLock<()>>,
 }
 
 /// How many connections, and for how long.
@@ -38,6 +44,8 @@ pub(crate) struct Limits {
     pub(crate) max_lifetime: Duration,
     /// Idle connections that are kept for one tenant.
     pub(crate) kept_per_tenant: u32,
+    /// Whether to go on trying while the server starts up or is full.
+    pub(crate) waits_for_the_server: bool,
 }
 
 struct Idle {
@@ -56,10 +64,19 @@ struct Held {
 
 impl Pool {
     /// Connects when somebody asks.
-    pub(crate) fn new(options: PgConnectOptions, seeds: Seeds, limits: Limits) -> Arc<Self> {
-        let permits = Arc::new(Semaphore::new(limits.most as usize));
-        let (idle, closed, sweeps) = (Mutex::default(), AtomicBool::new(false), Once::new());
-        Arc::new(Self { options, seeds, limits, permits, idle, closed, sweeps, backends: Backends::default() })
+    pub(crate) fn new(gate: Gate, options: PgConnectOptions, seeds: Seeds, limits: Limits) -> Arc<Self> {
+        Arc::new(Self {
+            gate,
+            options,
+            seeds,
+            limits,
+            permits: Arc::new(Semaphore::new(limits.most as usize)),
+            idle: Mutex::default(),
+            closed: AtomicBool::new(false),
+            sweeps: Once::new(),
+            backends: Backends::default(),
+            behind_the_scenes: Arc::default(),
+        })
     }
 
     pub(crate) const fn most(&self) -> u32 {
@@ -72,17 +89,23 @@ impl Pool {
     /// [`sqlx::Error::PoolTimedOut`], [`sqlx::Error::PoolClosed`], or why no connection could be made.
     pub(crate) async fn take(self: &Arc<Self>, whose: Option<Life>) -> Result<Taken, sqlx::Error> {
         let taken = tokio::time::timeout(self.limits.acquire_timeout, self.take_when_free(whose));
-        taken.await.map_err(|_elapsed| sqlx::Error::PoolTimedOut)?
+        taken.await.map_err(|_elapsed| {
+            self.gate.count(event::TIMED_OUT);
+            sqlx::Error::PoolTimedOut
+        })?
     }
 
     async fn take_when_free(self: &Arc<Self>, whose: Option<Life>) -> Result<Taken, sqlx::Error> {
         self.ensure_open()?;
         self.sweep_from_now_on();
-        let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_closed| sqlx::Error::PoolClosed)?;
+        let permit = self.permit().await?;
         self.ensure_open()?;
         let (held, warm) = match self.take_idle(whose) {
             Some(idle) => {
                 let warm = idle.since.elapsed() < WARM;
+                if idle.held.home.is_some() {
+                    self.gate.count(if idle.held.home == whose { event::CAME_BACK } else { event::MOVED_OUT });
+                }
                 (idle.held, warm)
             }
             None => (self.connect().await?, true),
@@ -90,12 +113,23 @@ impl Pool {
         Ok(Taken { held, warm, permit, pool: Arc::clone(self) })
     }
 
+    async fn permit(&self) -> Result<OwnedSemaphorePermit, sqlx::Error> {
+        match Arc::clone(&self.permits).try_acquire_owned() {
+            Ok(permit) => Ok(permit),
+            Err(TryAcquireError::NoPermits) => {
+                self.gate.count(event::WAITED);
+                Arc::clone(&self.permits).acquire_owned().await.map_err(|_closed| sqlx::Error::PoolClosed)
+            }
+            Err(TryAcquireError::Closed) => Err(sqlx::Error::PoolClosed),
+        }
+    }
+
     /// One where this tenant is at home, else one that is nobody's, else, where there can be no more connections, the one
     /// of another tenant that was used least recently. Of several, the one that was used last: it is the warmest, and
     /// the others grow old enough to be closed.
     fn take_idle(&self, whose: Option<Life>) -> Option<Idle> {
         let mut idle = self.idle();
-        idle.retain(|one| !one.expired(&self.limits));
+        self.close_expired(&mut idle);
         let of = |home: Option<Life>| idle.iter().rposition(|one| one.held.home == home);
         let in_use = self.limits.most as usize - self.permits.available_permits();
         let full = idle.len() + in_use > self.limits.most as usize;
@@ -109,29 +143,42 @@ impl Pool {
         kept < self.limits.kept_per_tenant as usize
     }
 
-    /// Goes on trying while the server starts up or is full, until whoever waits has no patience left.
+    /// Where it is worth it, goes on trying until whoever waits has no patience left.
     async fn connect(&self) -> Result<Held, sqlx::Error> {
         let mut pause = FIRST_PAUSE;
         let session = loop {
             match Session::connect(&self.options, &self.seeds).await {
-                Err(error) if may_connect_later(&error) => tokio::time::sleep(pause).await,
+                Err(error) if self.limits.waits_for_the_server && may_connect_later(&error) => {
+                    tokio::time::sleep(pause).await
+                }
                 ended => break ended?,
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
         };
-        let own = self.seeds.keeps_sessions().then(|| self.backends.register(session.identity.backend));
+        self.gate.count(event::CONNECTED);
+        let own = self.seeds.may_share_backends().then(|| self.backends.register(session.identity.backend));
         Ok(Held { session, home: None, registered: own.transpose()? })
     }
 
-    /// Refuses from now on, closes what is idle and waits for what is in use.
+    /// Refuses from now on, waits for what is in use and for what goes on behind the scenes, and closes what is idle.
     pub(crate) async fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
         let _all = self.permits.acquire_many(self.limits.most).await;
         self.permits.close();
         let idle = std::mem::take(&mut *self.idle());
-        for Idle { held, .. } in idle {
-            let _closed = held.session.connection.close().await;
-        }
+        join_all(idle.into_iter().map(|one| one.held.leave())).await;
+        drop(self.behind_the_scenes.write().await);
+    }
+
+    /// Runs work that nobody waits for but [`close`](Self::close). Without a runtime it is dropped.
+    pub(crate) fn behind_the_scenes(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let Ok(runtime) = Handle::try_current() else { return };
+        // None once the pool is being closed: whatever close waits for holds a permit until its own work is noted here.
+        let noted = Arc::clone(&self.behind_the_scenes).try_read_owned();
+        runtime.spawn(async move {
+            work.await;
+            drop(noted);
+        });
     }
 
     fn ensure_open(&self) -> Result<(), sqlx::Error> {
@@ -146,10 +193,16 @@ impl Pool {
                 loop {
                     tokio::time::sleep(period).await;
                     let Some(pool) = pool.upgrade() else { return };
-                    pool.idle().retain(|idle| !idle.expired(&pool.limits));
+                    pool.close_expired(&mut pool.idle());
                 }
             });
         });
+    }
+
+    fn close_expired(&self, idle: &mut Vec<Idle>) {
+        for _expired in idle.extract_if(.., |one| one.expired(&self.limits)) {
+            self.gate.count(event::EXPIRED);
+        }
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<Idle>> {
@@ -160,6 +213,15 @@ impl Pool {
 impl Idle {
     fn expired(&self, limits: &Limits) -> bool {
         self.since.elapsed() > limits.idle_timeout || self.held.session.born.elapsed() > limits.max_lifetime
+    }
+}
+
+impl Held {
+    /// Says good-bye to the server, which then does not wait for the network to find out.
+    async fn leave(self) {
+        let Self { session, registered, home: _ } = self;
+        let _gone = tokio::time::timeout(GOOD_BYE, session.connection.close()).await;
+        drop(registered);
     }
 }
 
@@ -208,16 +270,18 @@ impl Taken {
         drop(permit);
     }
 
-    /// Says good-bye to the server, which then does not wait for the network to find out.
-    pub(crate) fn close(self) {
-        let Self { held: Held { session, registered, home: _ }, permit, warm: _, pool: _ } = self;
-        // Without a runtime nobody could say it; dropping the socket does it.
-        if let Ok(runtime) = Handle::try_current() {
-            runtime.spawn(async move {
-                let _closed = tokio::time::timeout(GOOD_BYE, session.connection.close()).await;
-                drop((registered, permit));
-            });
-        }
+    /// Closes the connection; without a runtime, by dropping the socket. Whoever waits for a connection does not wait for
+    /// the good-bye, which may be a long one on a network that has gone.
+    pub(crate) fn close(self, cause: Cause) {
+        let Self { held, permit, pool, warm: _ } = self;
+        pool.gate.count(cause.event());
+        pool.behind_the_scenes(held.leave());
+        drop(permit);
+    }
+
+    /// See [`Pool::behind_the_scenes`].
+    pub(crate) const fn pool(&self) -> &Arc<Pool> {
+        &self.pool
     }
 }
 
@@ -227,4 +291,5 @@ const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 const SHORTEST_SWEEP: Duration = Duration::from_millis(100);
 const LONGEST_SWEEP: Duration = Duration::from_secs(30);
-const GOOD_BYE: Duration = Duration::from_secs(1);
+/// As long as a cleaning may take. Nobody waits for it but whoever closes the pool.
+const GOOD_BYE: Duration = Duration::from_secs(5);

@@ -8,8 +8,9 @@ use sqlx::postgres::{PgRow, PgStatement, PgTypeInfo};
 use sqlx::{Execute, Executor, Postgres, SqlStr};
 use tenancy_core::Denial;
 
+use crate::closing::Closing;
 use crate::error::PgError;
-use crate::lease::{Closing, Lease};
+use crate::lease::Lease;
 use crate::redact::DatabaseError;
 use crate::tenant_tx::{Step, TenantTx};
 use crate::witness::UNPROVEN;

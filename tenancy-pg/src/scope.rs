@@ -11,6 +11,7 @@ use crate::clean;
 use crate::declaration::Setting;
 use crate::error::PgError;
 use crate::ident::quote_text;
+use crate::replica::POINT;
 use crate::seeds::Seeds;
 use crate::session::Identity;
 use crate::signed::{EVERY, NONCE, REACH_SETTING, SEAL_SETTING, SigningKeys};
@@ -118,8 +119,9 @@ impl Scope {
     }
 
     /// The statement that puts the seal of this transaction into its place; none where scopes are not signed.
-    pub(crate) fn sealing(&self, began: &mut Began, nonce: &str) -> Result<Option<String>, PgError> {
+    pub(crate) fn sealing(&self, began: &mut Began, nonce: Option<&str>) -> Result<Option<String>, PgError> {
         let Some(Signer { keys, sealed }) = &self.signer else { return Ok(None) };
+        let nonce = nonce.ok_or(PgError::RowNotFound)?;
         let (setting, seal) = match sealed {
             Sealed::Tenant { row_key, life } => (SEAL_SETTING, keys.seal(row_key, *life, nonce)?),
             Sealed::Every => (REACH_SETTING, keys.seal_every(nonce)),
@@ -134,19 +136,21 @@ impl Scope {
     /// its scope, which costs the server a tenth of it.
     pub(crate) fn ending(&self, end: End, began: &Began) -> Ending {
         let proof = self.proof(began);
+        let ending =
+            |sql, proof_at| Ending { sql, proof_at, end_at: proof_at + 1, shown: Vec::new(), tells_point: false };
         match (end, began.access) {
             // Deferred triggers and the queries of cursors that outlive the transaction run before the proof, or never.
-            (End::Commit, Access::ReadWrite) => Ending {
-                sql: format!("set constraints all immediate; close all; {proof}; commit"),
-                proof_at: 2,
-                end_at: 3,
-                shown: Vec::new(),
-            },
-            (End::Commit, Access::ReadOnly) => {
-                Ending { sql: format!("close all; {proof}; commit"), proof_at: 1, end_at: 2, shown: Vec::new() }
+            (End::Commit, Access::ReadWrite) => {
+                ending(format!("set constraints all immediate; close all; {proof}; commit"), 2)
             }
+            // The log is asked behind the commit, in a transaction of its own.
+            (End::CommitAt, Access::ReadWrite) => {
+                let sql = format!("set constraints all immediate; close all; {proof}; commit; {POINT}");
+                Ending { tells_point: true, ..ending(sql, 2) }
+            }
+            (End::Commit | End::CommitAt, Access::ReadOnly) => ending(format!("close all; {proof}; commit"), 1),
             (End::Rollback, Access::ReadWrite | Access::ReadOnly) if began.at.is_some() || self.reach.is_some() => {
-                Ending { sql: format!("{proof}; rollback"), proof_at: 0, end_at: 1, shown: Vec::new() }
+                ending(format!("{proof}; rollback"), 0)
             }
             (End::Rollback, access) => {
                 let mut shown = vec![(self.setting.quoted(), self.value.clone())];
@@ -165,7 +169,7 @@ impl Scope {
     /// Fails unless this is still the transaction that [`opening`](Self::opening) began, its setting and seal hold what
     /// was put there, and it can't write if it was to read. What it returns says whether it wrote anything. Names are
     /// qualified, so that a search path that the transaction changed can't put other functions in their place.
-    pub(crate) fn proof(&self, began: &Began) -> String {
+    fn proof(&self, began: &Began) -> String {
         let mut holds = holds(self.setting.as_str(), &self.value);
         if self.signer.is_some() || self.reach.is_some() {
             holds += &format!(" and {}", self.holds_seals(&began.seal));
@@ -197,15 +201,21 @@ impl Scope {
         }
     }
 
-    /// Cleans a session after its transaction. What it returns last shows which session it is and what is left there that
-    /// no command undoes.
+    /// Proves the scope in the middle of the transaction and goes on with a command of ours.
+    pub(crate) fn proving(&self, began: &Began, command: &str) -> Ending {
+        let sql = format!("{}; {command}", self.proof(began));
+        Ending { sql, proof_at: 0, end_at: 1, shown: Vec::new(), tells_point: false }
+    }
+
+    /// Cleans a session after its transaction. The last two rows show which session it is, before it is told anything, and
+    /// what is left there that no command undoes.
     ///
     /// `reset all` undoes session settings that outlived the transaction (`set_config(.., false)` hidden under a local
     /// value, say). A session that is `kept` then holds this scope's row key, which a sealed scope has none of, and
     /// nothing else.
     pub(crate) fn cleaning(&self, identity: &Identity, kept: bool) -> String {
         let question = if self.seeds.keeps_sessions() { clean::QUESTION } else { clean::UNLOCK };
-        format!("{}; {question}", self.undoing(identity, kept))
+        self.undoing(identity, kept) + question
     }
 
     /// Shows the scope that a statement without a transaction of its own ran in, where its tenant is at home, and cleans
@@ -213,8 +223,8 @@ impl Scope {
     /// when another one moves in.
     pub(crate) fn leaving(&self, identity: &Identity, kept: bool, asked: bool) -> Ending {
         let shown = vec![(self.setting.quoted(), self.value.clone()), ("role".to_owned(), "none".to_owned())];
-        let rest = if asked { self.cleaning(identity, kept) } else { self.undoing(identity, kept) };
-        Ending::showing(shown, &rest)
+        let question = if asked { clean::QUESTION } else { clean::UNLOCK };
+        Ending::showing(shown, &(self.undoing(identity, kept) + question))
     }
 
     fn undoing(&self, identity: &Identity, kept: bool) -> String {
@@ -223,7 +233,7 @@ impl Scope {
         } else {
             String::new()
         };
-        clean::undoing(&self.seeds.reset(&identity.word), &home) + self.seeds.who()
+        format!("{}; {}", self.seeds.who(), clean::undoing(&self.seeds.reset(&identity.word), &home))
     }
 
     /// For a transaction in which a statement failed: it proves nothing any more and takes nothing but a rollback.
@@ -261,6 +271,12 @@ pub(crate) struct Opening {
 }
 
 impl Opening {
+    /// Returns the value of one more expression, in the last row.
+    pub(crate) fn asking(mut self, expression: &str) -> Self {
+        self.sql += &format!("; select {expression}");
+        self
+    }
+
     /// What is known of the transaction before the server's answer: nothing that any other could match.
     pub(crate) fn began(&self) -> Began {
         Began { access: self.access, ..Began::nothing() }
@@ -291,6 +307,8 @@ pub(crate) struct Ending {
     pub(crate) end_at: usize,
     /// What the first rows must be, where the server did not compare.
     shown: Vec<String>,
+    /// The second row is the log's.
+    pub(crate) tells_point: bool,
 }
 
 impl Ending {
@@ -298,7 +316,15 @@ impl Ending {
     fn showing(settings: Vec<(String, String)>, end: &str) -> Self {
         let (names, shown): (Vec<_>, Vec<_>) = settings.into_iter().unzip();
         let shows: String = names.iter().map(|name| format!("show {name}; ")).collect();
-        Self { sql: shows + end, proof_at: 0, end_at: shown.len(), shown }
+        Self { sql: shows + end, proof_at: 0, end_at: shown.len(), shown, tells_point: false }
+    }
+
+    /// What is known of the scope where it stopped after so many statements: whether it holds, or nothing yet.
+    pub(crate) fn known(&self, completed: usize, rows: &[PgRow]) -> Option<bool> {
+        match (self.shown.len(), rows.len()) {
+            (0, _) => (completed > self.proof_at).then_some(true),
+            (all, some) => (some >= all).then(|| self.holds(rows)),
+        }
     }
 
     /// Whether what was shown is what must be.
@@ -319,6 +345,8 @@ pub(crate) enum Access {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Commit,
+    /// Commits, and tells how far the log has come behind that.
+    CommitAt,
     Rollback,
 }
 

@@ -132,6 +132,12 @@ impl Seeds {
         self.pairs.iter().map(one).collect()
     }
 
+    /// Whether two connections might have one backend, if the pooler is not what it was declared to be. Where there is no
+    /// pooler the words show it, and the backend of a connection that has died is free for another.
+    pub(crate) const fn may_share_backends(&self) -> bool {
+        matches!(self.pooler, Pooler::Session)
+    }
+
     /// Whether a session is this client's own, with the prepared statements in it.
     pub(crate) const fn keeps_sessions(&self) -> bool {
         self.pooler.keeps_sessions()

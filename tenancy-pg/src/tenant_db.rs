@@ -14,6 +14,7 @@ use crate::database::Shared;
 use crate::error::PgError;
 use crate::guard::GUARD;
 use crate::lease::Lease;
+use crate::replica::{ReadPoint, Replica};
 use crate::scope::{Access, Scope};
 use crate::statement::OneStatement;
 use crate::stream::stream;
@@ -76,10 +77,28 @@ impl TenantDb {
     /// Begins a transaction that can't write: Postgres refuses (SQLSTATE 25006). It needs no commit; dropped, it ends
     /// behind the scenes.
     ///
+    /// Where there is a [replica](crate::PgOptions::replica) that has replayed what this process knows the tenant to have
+    /// committed, it runs there, and may not see yet what others have; otherwise, which takes a round-trip more, on the
+    /// primary. A replica may break a long read off for the sake of its replay (SQLSTATE 40001): read again.
+    ///
     /// # Errors
     /// As [`begin`](Self::begin).
     pub async fn read(&self) -> Result<TenantTx<'_>, PgError> {
-        self.open("pg.read", TxOptions::new().read_only()).await
+        self.open_from(self.shared.replica.as_ref(), "pg.read", TxOptions::new().read_only()).await
+    }
+
+    /// As [`read`](Self::read), and sees what the transaction wrote that said so, in whichever process. From then on every
+    /// [`read`](Self::read) of this tenant in this process does.
+    ///
+    /// # Errors
+    /// [`PgError::Denied`], recorded, for a point of another tenant, subject or realm, or one that was altered; or as
+    /// [`begin`](Self::begin).
+    pub async fn read_after(&self, seen: &ReadPoint) -> Result<TenantTx<'_>, PgError> {
+        let point = seen.open(self.pass.context())?;
+        if let (Some(replica), Some(point)) = (&self.shared.replica, point) {
+            replica.known().must_see(self.pass.context().life(), point);
+        }
+        self.read().await
     }
 
     /// The context.
@@ -97,11 +116,32 @@ impl TenantDb {
     }
 
     async fn open(&self, action: &'static str, options: TxOptions) -> Result<TenantTx<'_>, PgError> {
+        self.open_from(None, action, options).await
+    }
+
+    async fn open_from(
+        &self,
+        replica: Option<&Replica>,
+        action: &'static str,
+        options: TxOptions,
+    ) -> Result<TenantTx<'_>, PgError> {
         let entered = self.enter(action).await?;
-        let remaining = entered.context().remaining();
-        let opening = self.scope.opening(options.within(remaining, self.shared.options.shortened(remaining)));
-        let lease = Lease::open(&self.shared.pool, &self.scope, &opening, Witness::Tenant(self.pass.clone()));
-        self.opened(entered, lease, options.access() == Access::ReadOnly).await
+        // As much time as is left by then: asking the replica takes some.
+        let opening = || {
+            let remaining = self.pass.context().remaining();
+            self.scope.opening(options.within(remaining, self.shared.options.shortened(remaining)))
+        };
+        let lease = async {
+            if let Some(replica) = replica
+                && let Some(lease) = replica.read(&self.pass, &self.scope, opening()).await?
+            {
+                return Ok(lease);
+            }
+            Lease::open(&self.shared.pool, &self.scope, &opening(), Witness::Tenant(self.pass.clone())).await
+        };
+        let mut tx = self.opened(entered, lease, options.access()).await?;
+        tx.may_be_on_replica = replica.is_some();
+        Ok(tx)
     }
 
     fn forbidden(&self) {
@@ -116,7 +156,7 @@ impl TenantDb {
         }
         let entered = self.enter("pg.statement").await?;
         let lease = Lease::visit(&self.shared.pool, &self.scope, Witness::Tenant(self.pass.clone()));
-        self.opened(entered, lease, false).await
+        self.opened(entered, lease, Access::ReadWrite).await
     }
 
     async fn enter(&self, action: &'static str) -> Result<Entered<'_>, PgError> {
@@ -132,7 +172,7 @@ impl TenantDb {
         &'t self,
         entered: Entered<'t>,
         lease: impl Future<Output = Result<Lease, PgError>>,
-        reads_only: bool,
+        access: Access,
     ) -> Result<TenantTx<'t>, PgError> {
         match tokio::time::timeout(entered.context().remaining(), lease).await {
             Err(_elapsed) => Err(entered.deny(Denial::DeadlinePassed).into()),
@@ -147,7 +187,8 @@ impl TenantDb {
                 Arc::clone(&self.scope),
                 entered,
                 lease,
-                reads_only,
+                self.shared.replica.as_ref(),
+                access,
             )),
         }
     }
@@ -193,7 +234,7 @@ impl<'c> Executor<'c> for &'c TenantDb {
         'c: 'e,
     {
         Box::pin(async move {
-            let mut tx = self.read().await?;
+            let mut tx = self.begin_with(TxOptions::new().read_only()).await?;
             let statement = tx.prepare(sql, parameters).await?;
             tx.rollback().await?;
             Ok(statement)
@@ -205,7 +246,7 @@ impl<'c> Executor<'c> for &'c TenantDb {
         'c: 'e,
     {
         Box::pin(async move {
-            let mut tx = self.read().await?;
+            let mut tx = self.begin_with(TxOptions::new().read_only()).await?;
             let described = tx.describe_statement(sql).await?;
             tx.rollback().await?;
             Ok(described)

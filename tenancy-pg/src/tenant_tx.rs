@@ -11,12 +11,14 @@ use sqlx::postgres::{PgConnection, PgQueryResult, PgRow, PgStatement, PgTypeInfo
 use sqlx::{Either, Execute, Executor, Postgres, SqlStr};
 use tenancy_core::{Denial, Entered, Pass};
 
+use crate::closing::Closing;
 use crate::declaration::Declaration;
 use crate::error::PgError;
 use crate::guard::GUARD;
-use crate::lease::{Closing, Lease};
+use crate::lease::Lease;
 use crate::redact::{DatabaseError, ends_the_session, redact};
-use crate::scope::{End, Scope};
+use crate::replica::{Point, ReadPoint, Replica};
+use crate::scope::{Access, End, Scope};
 use crate::statement::{OneStatement, guarded};
 use crate::stream::{Outlet, stream};
 use crate::witness::UNPROVEN;
@@ -40,6 +42,10 @@ pub struct TenantTx<'t> {
     entered: Option<Entered<'t>>,
     pub(crate) lease: Option<Lease>,
     keeps_nothing: bool,
+    /// Where reads go that must see what is committed here.
+    replica: Option<&'t Replica>,
+    /// That a replica serves it, or might have.
+    pub(crate) may_be_on_replica: bool,
     /// That a statement failed is on record.
     failed: bool,
     /// How many savepoints are open.
@@ -55,7 +61,8 @@ impl<'t> TenantTx<'t> {
         scope: Arc<Scope>,
         entered: Entered<'t>,
         lease: Lease,
-        reads_only: bool,
+        replica: Option<&'t Replica>,
+        access: Access,
     ) -> Self {
         Self {
             pass,
@@ -63,7 +70,9 @@ impl<'t> TenantTx<'t> {
             scope,
             entered: Some(entered),
             lease: Some(lease),
-            keeps_nothing: reads_only,
+            keeps_nothing: access == Access::ReadOnly,
+            replica,
+            may_be_on_replica: false,
             failed: false,
             depth: 0,
             dropped: None,
@@ -80,26 +89,58 @@ impl<'t> TenantTx<'t> {
     /// [`PgError::Denied`], recorded; among them [`Denial::StoreBreach`] when a statement has changed the setting or
     /// ended the transaction: nothing is committed then. [`PgError::Interrupted`], or [`PgError::Database`] when the
     /// server refuses (an aborted transaction, a deferred constraint).
-    pub async fn commit(mut self) -> Result<(), PgError> {
+    pub async fn commit(self) -> Result<(), PgError> {
+        let end = if self.replica.is_some() { End::CommitAt } else { End::Commit };
+        self.commit_as(end).await.map(drop)
+    }
+
+    /// As [`commit`](Self::commit), and says what other processes must see to see this: for
+    /// [`TenantDb::read_after`](crate::TenantDb::read_after). This process knows by itself. As many round-trips.
+    ///
+    /// `None` after a transaction that only read, and where it was committed and the server did not say: whoever wants to
+    /// see it then reads in a transaction that [`begin`](crate::TenantDb::begin) began.
+    ///
+    /// # Errors
+    /// As [`commit`](Self::commit).
+    pub async fn commit_at(self) -> Result<Option<ReadPoint>, PgError> {
+        let context = self.pass.context();
+        match self.commit_as(End::CommitAt).await? {
+            Some(point) => Ok(ReadPoint::seal(context, point).ok()),
+            None => Ok(None),
+        }
+    }
+
+    async fn commit_as(mut self, end: End) -> Result<Option<Point>, PgError> {
         self.undo_dropped().await?;
         let (entered, lease) = self.take()?;
         if let Err(denial) = entered.check_fresh().await {
             return Err(entered.deny(denial).into());
         }
-        match lease.close(&self.scope, End::Commit).await {
-            Closing::Ended { wrote: true } => entered.changed(),
-            Closing::Ended { wrote: false } => entered.done(),
-            Closing::Breach => return Err(entered.deny(Denial::StoreBreach).into()),
+        // Dropped unanswered, it leaves a doubt.
+        let write = self.replica.filter(|_| !self.keeps_nothing).map(|r| r.known().write(self.pass.context().life()));
+        let closing = lease.close(&self.scope, end).await;
+        if let Some(write) = write {
+            write.ended(&closing);
+        }
+        match closing {
+            Closing::Ended { wrote, point } => {
+                if wrote {
+                    entered.changed()
+                } else {
+                    entered.done()
+                }
+                Ok(point)
+            }
+            Closing::Breach => Err(entered.deny(Denial::StoreBreach).into()),
             Closing::WasAborted => {
                 entered.failed_as(UNPROVEN);
-                return Err(PgError::Database(DatabaseError::aborted()));
+                Err(PgError::Database(DatabaseError::aborted()))
             }
             Closing::Failed { error, proven } => {
                 failed(entered, proven);
-                return Err(error.into());
+                Err(error.into())
             }
         }
-        Ok(())
     }
 
     /// Rolls back. Nothing was changed, and nothing is recorded but the access, unless a statement has failed before:
@@ -136,6 +177,10 @@ impl<'t> TenantTx<'t> {
     pub(crate) async fn hand_out(&mut self, reason: &'static str) -> Result<&mut PgConnection, PgError> {
         self.ready().await?;
         self.pass.exit("danger.connection", reason).await?;
+        if let Some(replica) = self.replica {
+            // What runs on it may commit, and begin again.
+            replica.known().doubt(self.pass.context().life());
+        }
         let lease = self.lease.as_mut().ok_or(PgError::Interrupted)?;
         Ok(lease.hand_out().await?)
     }
@@ -200,7 +245,11 @@ impl<'t> TenantTx<'t> {
 
     /// After a refusal of the server the protocol is in step and a rollback, to a savepoint perhaps, can follow. After
     /// any other error nobody knows.
-    pub(crate) async fn settle<T>(&mut self, lease: Lease, ended: Result<T, sqlx::Error>) -> Result<T, sqlx::Error> {
+    pub(crate) async fn settle<T>(
+        &mut self,
+        mut lease: Lease,
+        ended: Result<T, sqlx::Error>,
+    ) -> Result<T, sqlx::Error> {
         let error = match ended {
             Ok(value) => {
                 self.lease = Some(lease);
@@ -208,6 +257,7 @@ impl<'t> TenantTx<'t> {
             }
             Err(error) => error,
         };
+        lease.failed(&error);
         // The server stopped it because the deadline had come: say that.
         self.check().await?;
         if matches!(error, sqlx::Error::Database(_)) && !ends_the_session(&error) {
@@ -240,7 +290,7 @@ impl<'t> TenantTx<'t> {
         let sql = guarded(sql, || self.forbidden())?;
         self.ready().await?;
         let mut lease = self.lease.take().ok_or(PgError::Interrupted)?;
-        let ended = lease.connection()?.describe(sql).await;
+        let ended = lease.describe(sql).await;
         self.settle(lease, ended).await
     }
 }
@@ -296,9 +346,9 @@ impl Drop for TenantTx<'_> {
         {
             entered.done();
         }
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+        if let Some(pool) = lease.pool() {
             let (pass, scope, failed) = (self.pass.clone(), Arc::clone(&self.scope), self.failed);
-            runtime.spawn(async move { roll_back_behind_the_scenes(&pass, &scope, lease, failed).await });
+            pool.behind_the_scenes(async move { roll_back_behind_the_scenes(&pass, &scope, lease, failed).await });
         }
     }
 }

@@ -10,10 +10,11 @@ use sqlx::postgres::{PgRow, PgStatement, PgTypeInfo};
 use sqlx::{Either, Execute, Executor, Postgres, SqlStr};
 use tenancy_core::Denial;
 
+use crate::closing::Closing;
 use crate::database::Shared;
 use crate::error::PgError;
 use crate::guard::GUARD;
-use crate::lease::{Closing, Lease};
+use crate::lease::Lease;
 use crate::redact::redact;
 use crate::scope::{End, Scope};
 use crate::statement::{OneStatement, guarded};
@@ -74,11 +75,19 @@ impl Untenanted {
 
     async fn relay(&self, statement: OneStatement, out: &Outlet<Step>) -> Result<(), sqlx::Error> {
         let mut lease = self.open().await?;
-        {
+        let ended = {
             let mut steps = lease.run(statement)?;
-            while let Some(step) = steps.try_next().await.map_err(redact)? {
-                out.give(step).await;
+            loop {
+                match steps.try_next().await {
+                    Ok(Some(step)) => out.give(step).await,
+                    Ok(None) => break Ok(()),
+                    Err(error) => break Err(error),
+                }
             }
+        };
+        if let Err(error) = ended {
+            lease.failed(&error);
+            return Err(redact(error));
         }
         Ok(self.close(lease, End::Rollback).await?)
     }
@@ -137,7 +146,7 @@ impl<'c> Executor<'c> for &'c Untenanted {
         Box::pin(async move {
             let sql = guarded(sql, || self.forbidden())?;
             let mut lease = self.open().await?;
-            let described = lease.connection()?.describe(sql).await.map_err(redact)?;
+            let described = lease.describe(sql).await.map_err(redact)?;
             self.close(lease, End::Rollback).await?;
             Ok(described)
         })

@@ -10,7 +10,8 @@ use crate::database::{Database, Inspected, Shared};
 use crate::error::PgError;
 
 /// What a fault means that was found while the service runs. Either way it is on record, in nobody's chain, under the
-/// action `pg.watch` with one of the rules `pg.inspection`, `pg.pooler` and `pg.unreachable`.
+/// action `pg.watch` with one of the rules `pg.inspection`, `pg.pooler`, `pg.unreachable` and, for what is wrong with a
+/// replica, `pg.replica`, which refuses nothing: reads go to the primary then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnFailure {
@@ -50,9 +51,13 @@ async fn look_on(shared: Weak<Shared>, every: Duration, on_failure: OnFailure) {
         };
         if let Some(rule) = rule {
             shared.gate.failed_as("pg.watch", rule);
+            shared.gate.count(rule);
         }
         if rule.is_none() || on_failure == OnFailure::Refuse {
             let _told = shared.settle(looked);
+        }
+        if rule.is_none() && shared.look_at_replica().await.is_err() {
+            shared.gate.failed_as("pg.watch", "pg.replica");
         }
     }
 }

@@ -56,7 +56,6 @@ impl Ways {
             "five_step" => self.five_step(query, tenant).await,
             "local_db" => query.fetch_all(&self.local.scoped(&self.contexts[tenant]).unwrap()).await.unwrap(),
             "sticky" => query.fetch_all(&self.sticky.scoped(&self.contexts[tenant]).unwrap()).await.unwrap(),
-            "signed_db" => query.fetch_all(&self.signed.scoped(&self.contexts[tenant]).unwrap()).await.unwrap(),
             "signed_sticky" => {
                 query.fetch_all(&self.signed_sticky.scoped(&self.contexts[tenant]).unwrap()).await.unwrap()
             }

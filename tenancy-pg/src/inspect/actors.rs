@@ -7,6 +7,7 @@ use sqlx::postgres::PgConnection;
 use sqlx::postgres::types::Oid;
 
 use crate::error::PgError;
+use crate::unnamed;
 
 /// What an actor may do with a table.
 #[derive(Clone, Copy, Debug, sqlx::FromRow)]
@@ -73,7 +74,7 @@ pub(super) struct Accesses(Vec<Access>);
 
 impl Accesses {
     pub(super) async fn load(connection: &mut PgConnection, tables: &[Oid], actors: &[Oid]) -> Result<Self, PgError> {
-        Ok(Self(sqlx::query_as(ACCESSES).bind(tables).bind(actors).fetch_all(connection).await?))
+        Ok(Self(unnamed::query_as(ACCESSES).bind(tables).bind(actors).fetch_all(connection).await?))
     }
 
     /// What one actor may do with a table.
@@ -89,7 +90,7 @@ impl Accesses {
 
 /// The owners of everything that runs in its owner's name.
 pub(super) async fn owners(connection: &mut PgConnection) -> Result<Vec<Oid>, PgError> {
-    Ok(sqlx::query_scalar(OWNERS).fetch_all(connection).await?)
+    Ok(unnamed::query_scalar(OWNERS).fetch_all(connection).await?)
 }
 
 const OWNERS: &str = "

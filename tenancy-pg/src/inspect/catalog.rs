@@ -13,6 +13,7 @@ use super::tables::{self, Found, Table};
 use crate::declaration::Declaration;
 use crate::error::PgError;
 use crate::ident::quote_ident;
+use crate::unnamed;
 
 /// The roles, the tables, and who may do what with them.
 pub(super) struct Catalog<'d> {
@@ -38,7 +39,7 @@ impl<'d> Catalog<'d> {
         let accesses = Accesses::load(connection, &oids, &everyone).await?;
         let mut policies: HashMap<Oid, Vec<Policy>> = HashMap::new();
         for policy in
-            sqlx::query_as::<_, Policy>(POLICIES).bind(&oids).bind(&everyone).fetch_all(&mut *connection).await?
+            unnamed::query_as::<Policy>(POLICIES).bind(&oids).bind(&everyone).fetch_all(&mut *connection).await?
         {
             policies.entry(policy.table).or_default().push(policy);
         }

@@ -12,6 +12,7 @@ use crate::declaration::Declaration;
 use crate::error::PgError;
 use crate::ident::quote_ident;
 use crate::signed::{SCHEMA, SEARCH_PATH, Verifier};
+use crate::unnamed;
 
 /// A function, not the server's own, that the service runs by name or by a trigger.
 #[derive(sqlx::FromRow)]
@@ -35,12 +36,12 @@ struct Function {
 }
 
 pub(super) async fn findings(connection: &mut PgConnection, catalog: &Catalog<'_>) -> Result<Vec<Finding>, PgError> {
-    let functions: Vec<Function> = sqlx::query_as(FUNCTIONS)
+    let functions: Vec<Function> = unnamed::query_as(FUNCTIONS)
         .bind(&catalog.reach)
         .bind(WITH_STATE.map(str::to_owned).to_vec())
         .fetch_all(&mut *connection)
         .await?;
-    let may_shadow: bool = sqlx::query_scalar(MAY_SHADOW).bind(&catalog.reach).fetch_one(connection).await?;
+    let may_shadow: bool = unnamed::query_scalar(MAY_SHADOW).bind(&catalog.reach).fetch_one(connection).await?;
     Ok(functions
         .iter()
         .filter(|function| !function.is_ours())

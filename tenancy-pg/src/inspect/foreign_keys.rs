@@ -8,6 +8,7 @@ use super::codes::Code;
 use super::report::Finding;
 use crate::error::PgError;
 use crate::ident::quote_ident;
+use crate::unnamed;
 
 /// A foreign key with a tenant table at one end or both, that does not pair their tenant columns.
 #[derive(sqlx::FromRow)]
@@ -28,7 +29,7 @@ struct ForeignKey {
 pub(super) async fn findings(connection: &mut PgConnection, catalog: &Catalog<'_>) -> Result<Vec<Finding>, PgError> {
     let (oids, columns) = catalog.oids_and_columns();
     let keys: Vec<ForeignKey> =
-        sqlx::query_as(FOREIGN_KEYS).bind(oids).bind(columns).bind(&catalog.reach).fetch_all(connection).await?;
+        unnamed::query_as(FOREIGN_KEYS).bind(oids).bind(columns).bind(&catalog.reach).fetch_all(connection).await?;
     let named = keys.into_iter().map(|key| match catalog.table(key.child) {
         Some(child) => ForeignKey { child_name: child.declared.relation.to_string(), ..key },
         None => key,

@@ -11,6 +11,7 @@ use crate::declaration::RowKeyType;
 use crate::error::PgError;
 use crate::ident::quote_ident;
 use crate::signed::{SCHEMA, SEARCH_PATH, Verifier};
+use crate::unnamed;
 
 /// A function of somebody's, not the server's, that a policy depends on.
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -78,7 +79,7 @@ impl Helper {
 }
 
 pub(super) async fn load(connection: &mut PgConnection, tables: &[Oid], reach: &[Oid]) -> Result<Vec<Helper>, PgError> {
-    Ok(sqlx::query_as(HELPERS).bind(tables).bind(reach).fetch_all(connection).await?)
+    Ok(unnamed::query_as(HELPERS).bind(tables).bind(reach).fetch_all(connection).await?)
 }
 
 /// Those of one policy.

@@ -12,6 +12,7 @@ use super::report::Finding;
 use crate::declaration::TenantTable;
 use crate::error::PgError;
 use crate::ident::quote_ident;
+use crate::unnamed;
 
 #[derive(sqlx::FromRow)]
 struct Index {
@@ -36,7 +37,7 @@ struct Index {
 
 pub(super) async fn findings(connection: &mut PgConnection, catalog: &Catalog<'_>) -> Result<Vec<Finding>, PgError> {
     let (oids, columns) = catalog.oids_and_columns();
-    let indexes: Vec<Index> = sqlx::query_as(INDEXES).bind(oids).bind(columns).fetch_all(connection).await?;
+    let indexes: Vec<Index> = unnamed::query_as(INDEXES).bind(oids).bind(columns).fetch_all(connection).await?;
     let of = |index: &Index| Some(index.findings(&catalog.table(index.table)?.declared));
     Ok(indexes.iter().filter_map(of).flatten().collect())
 }

@@ -8,15 +8,17 @@ use super::codes::Code;
 use super::report::Finding;
 use crate::error::PgError;
 use crate::ident::quote_ident;
+use crate::unnamed;
 
 pub(super) async fn findings(connection: &mut PgConnection, catalog: &Catalog<'_>) -> Result<Vec<Finding>, PgError> {
     let (oids, _columns) = catalog.oids_and_columns();
     let defaults: Vec<(String, Option<String>, String)> =
-        sqlx::query_as(DEFAULT_RIGHTS).bind(&catalog.reach).fetch_all(&mut *connection).await?;
-    let sequences: Vec<String> = sqlx::query_scalar(SEQUENCES).bind(&catalog.reach).fetch_all(&mut *connection).await?;
-    let columns: Vec<(String, String)> = sqlx::query_as(REFERENCES).bind(&oids).fetch_all(&mut *connection).await?;
+        unnamed::query_as(DEFAULT_RIGHTS).bind(&catalog.reach).fetch_all(&mut *connection).await?;
+    let sequences: Vec<String> =
+        unnamed::query_scalar(SEQUENCES).bind(&catalog.reach).fetch_all(&mut *connection).await?;
+    let columns: Vec<(String, String)> = unnamed::query_as(REFERENCES).bind(&oids).fetch_all(&mut *connection).await?;
     let published: Vec<(String, String, String, String)> =
-        sqlx::query_as(PUBLISHED).bind(&oids).fetch_all(connection).await?;
+        unnamed::query_as(PUBLISHED).bind(&oids).fetch_all(connection).await?;
     let mut all: Vec<Finding> = Vec::new();
     all.extend(defaults.into_iter().map(|(owner, schema, grantee)| default_right(&owner, schema.as_deref(), &grantee)));
     all.extend(sequences.into_iter().map(|sequence| readable(catalog, sequence)));

@@ -168,5 +168,7 @@ async fn look(
     })
 }
 
-/// With this search path the catalog prints every name that is not its own with its schema.
-const SNAPSHOT: &str = "begin isolation level repeatable read read only; set local search_path = pg_catalog";
+/// With this search path the catalog prints every name that is not its own with its schema. Some of the queries look
+/// expensive enough to be compiled, and are over before that pays.
+const SNAPSHOT: &str = "begin isolation level repeatable read read only; set local search_path = pg_catalog; \
+                        set local jit = off";

@@ -7,17 +7,19 @@ use super::codes::Code;
 use super::report::{Finding, Severity};
 use crate::error::PgError;
 use crate::policy::{LARGE_OBJECTS, hardening_sql};
+use crate::unnamed;
 
 pub(super) async fn findings(
     connection: &mut PgConnection,
     catalog: &Catalog<'_>,
     shared_objects: Severity,
 ) -> Result<Vec<Finding>, PgError> {
-    let places: Vec<String> = sqlx::query_scalar(MAY_CREATE).bind(&catalog.reach).fetch_all(&mut *connection).await?;
+    let places: Vec<String> =
+        unnamed::query_scalar(MAY_CREATE).bind(&catalog.reach).fetch_all(&mut *connection).await?;
     let mut all: Vec<Finding> = places.into_iter().map(|place| may_create(catalog, place)).collect();
     let functions: Vec<&str> = LARGE_OBJECTS.to_vec();
     let reached: Vec<String> =
-        sqlx::query_scalar(MAY_EXECUTE).bind(functions).bind(&catalog.reach).fetch_all(connection).await?;
+        unnamed::query_scalar(MAY_EXECUTE).bind(functions).bind(&catalog.reach).fetch_all(connection).await?;
     if !reached.is_empty() {
         all.push(large_objects(&reached, shared_objects));
     }

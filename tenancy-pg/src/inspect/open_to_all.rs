@@ -9,19 +9,20 @@ use crate::error::PgError;
 use crate::ident::quote_ident;
 use crate::policy::hardening_sql;
 use crate::signed::functions;
+use crate::unnamed;
 
 pub(super) async fn findings(
     connection: &mut PgConnection,
     catalog: &Catalog<'_>,
     hardening: Severity,
 ) -> Result<Vec<Finding>, PgError> {
-    let open: Vec<String> = sqlx::query_scalar(OPEN)
+    let open: Vec<String> = unnamed::query_scalar(OPEN)
         .bind(functions().collect::<Vec<_>>())
         .bind(&catalog.reach)
         .fetch_all(&mut *connection)
         .await?;
     let settings: Vec<(Option<String>, Option<String>, String)> =
-        sqlx::query_as(SETTINGS).bind(&catalog.reach).fetch_all(connection).await?;
+        unnamed::query_as(SETTINGS).bind(&catalog.reach).fetch_all(connection).await?;
     let mut all: Vec<Finding> =
         settings.into_iter().map(|(role, database, name)| setting(role, database, &name)).collect();
     if !open.is_empty() {

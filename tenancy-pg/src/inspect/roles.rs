@@ -8,6 +8,7 @@ use super::report::Finding;
 use super::server::Session;
 use crate::error::PgError;
 use crate::ident::quote_ident;
+use crate::unnamed;
 
 /// A role within reach: the login, the acting role, and every role that one of them is a member of, by whatever path.
 ///
@@ -59,7 +60,7 @@ impl Role {
 }
 
 pub(super) async fn reachable(connection: &mut PgConnection) -> Result<Vec<Role>, PgError> {
-    Ok(sqlx::query_as(REACHABLE).fetch_all(connection).await?)
+    Ok(unnamed::query_as(REACHABLE).fetch_all(connection).await?)
 }
 
 pub(super) fn findings(session: &Session, roles: &[Role]) -> Vec<Finding> {

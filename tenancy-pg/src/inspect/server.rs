@@ -5,6 +5,7 @@ use sqlx::postgres::PgConnection;
 use super::codes::Code;
 use super::report::{Finding, Severity};
 use crate::error::PgError;
+use crate::unnamed;
 
 /// Who is connected to what.
 #[derive(sqlx::FromRow)]
@@ -17,7 +18,7 @@ pub(super) struct Session {
 pub(super) async fn session(connection: &mut PgConnection) -> Result<Session, PgError> {
     let sql = "select current_setting('server_version_num')::int4 as version, \
                session_user::text as session_user, current_user::text as current_user";
-    Ok(sqlx::query_as(sql).fetch_one(connection).await?)
+    Ok(unnamed::query_as(sql).fetch_one(connection).await?)
 }
 
 /// One finding for all the holes of the release.

@@ -6,11 +6,12 @@ use super::codes::Code;
 use super::report::Finding;
 use crate::error::PgError;
 use crate::ident::quote_ident;
+use crate::unnamed;
 
 /// A role or database that gives new sessions a value of our setting. Names of settings have no case.
 pub(super) async fn findings(connection: &mut PgConnection, setting: &str) -> Result<Vec<Finding>, PgError> {
     let rows: Vec<(Option<String>, Option<String>, String)> =
-        sqlx::query_as(DEFAULTS).bind(setting).fetch_all(connection).await?;
+        unnamed::query_as(DEFAULTS).bind(setting).fetch_all(connection).await?;
     Ok(rows
         .into_iter()
         .map(|(role, database, setting)| {

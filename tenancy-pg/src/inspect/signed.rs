@@ -12,6 +12,7 @@ use crate::declaration::RowKeyType;
 use crate::error::PgError;
 use crate::ident::quote_ident;
 use crate::signed::{OWNER_ROLE, SCHEMA, SEARCH_PATH, Verifier};
+use crate::unnamed;
 
 /// The findings for a declaration that is signed; none for another one. The hardening is looked at elsewhere. What reads
 /// reports needs the verifier of their reach too.
@@ -26,10 +27,10 @@ pub(super) async fn findings(
     let key = catalog.declaration.row_key_type().unwrap_or(RowKeyType::Uuid);
     let reach = &catalog.reach;
     let functions: Vec<Function> =
-        sqlx::query_as(FUNCTIONS_OF).bind(SCHEMA).bind(reach).fetch_all(&mut *connection).await?;
-    let owner = sqlx::query_scalar::<_, String>(OWNER).bind(OWNER_ROLE).bind(SCHEMA).bind(reach);
+        unnamed::query_as(FUNCTIONS_OF).bind(SCHEMA).bind(reach).fetch_all(&mut *connection).await?;
+    let owner = unnamed::query_scalar::<String>(OWNER).bind(OWNER_ROLE).bind(SCHEMA).bind(reach);
     let owner = owner.fetch_all(&mut *connection).await?;
-    let tables = sqlx::query_scalar::<_, String>(TABLES).bind(OWNER_ROLE).bind(SCHEMA).bind(reach).bind(key.sql());
+    let tables = unnamed::query_scalar::<String>(TABLES).bind(OWNER_ROLE).bind(SCHEMA).bind(reach).bind(key.sql());
     let tables = tables.fetch_all(connection).await?;
     let wanted = [Verifier::RowKey(key), Verifier::Every];
     let mut found = verifiers(&functions, &wanted[..if reports { 2 } else { 1 }]);

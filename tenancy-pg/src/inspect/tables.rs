@@ -10,6 +10,7 @@ use crate::declaration::{Declaration, Relation, TenantTable};
 use crate::error::PgError;
 use crate::ident::{Name, quote_ident};
 use crate::policy::POLICY;
+use crate::unnamed;
 
 /// A tenant table and what the catalog says of it.
 pub(super) struct Table {
@@ -61,7 +62,7 @@ pub(super) async fn load(
 ) -> Result<Vec<Table>, PgError> {
     let declared = declaration.tenant_tables();
     let names = |name: fn(&TenantTable) -> &str| declared.iter().map(|t| name(t).to_owned()).collect::<Vec<_>>();
-    let rows: Vec<Found> = sqlx::query_as(TABLES)
+    let rows: Vec<Found> = unnamed::query_as(TABLES)
         .bind(names(TenantTable::schema))
         .bind(names(TenantTable::table))
         .bind(names(TenantTable::column))

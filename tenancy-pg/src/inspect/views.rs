@@ -10,6 +10,7 @@ use sqlx::postgres::types::Oid;
 
 use super::catalog::Catalog;
 use crate::error::PgError;
+use crate::unnamed;
 
 /// One relation that the definition of a view or rule names.
 #[derive(sqlx::FromRow)]
@@ -42,7 +43,7 @@ pub(super) struct Behind {
 impl Views {
     pub(super) async fn load(connection: &mut PgConnection) -> Result<Self, PgError> {
         let mut edges: HashMap<Oid, Vec<Edge>> = HashMap::new();
-        for edge in sqlx::query_as::<_, Edge>(EDGES).fetch_all(connection).await? {
+        for edge in unnamed::query_as::<Edge>(EDGES).fetch_all(connection).await? {
             edges.entry(edge.reader).or_default().push(edge);
         }
         Ok(Self(edges))

@@ -11,6 +11,7 @@ use crate::declaration::Relation;
 use crate::error::PgError;
 use crate::ident::quote_ident;
 use crate::queue;
+use crate::unnamed;
 
 /// A relation outside the system schemas on which a role within reach has any right.
 #[derive(sqlx::FromRow)]
@@ -34,7 +35,7 @@ impl Reached {
 }
 
 pub(super) async fn reached(connection: &mut PgConnection, catalog: &Catalog<'_>) -> Result<Vec<Reached>, PgError> {
-    let all: Vec<Reached> = sqlx::query_as(REACHED).bind(&catalog.reach).fetch_all(&mut *connection).await?;
+    let all: Vec<Reached> = unnamed::query_as(REACHED).bind(&catalog.reach).fetch_all(&mut *connection).await?;
     let mut reached = Vec::new();
     for relation in all {
         if !queue::as_made(connection, &relation.schema, &relation.name).await? {

@@ -5,6 +5,7 @@ use sqlx::types::Json;
 
 use crate::declaration::RowKeyType;
 use crate::error::PgError;
+use crate::unnamed;
 
 /// A relation outside the system's schemas and this crate's own, partitions left out: they are their parent's.
 #[derive(sqlx::FromRow)]
@@ -56,7 +57,7 @@ impl Relation {
 }
 
 pub(super) async fn relations(connection: &mut PgConnection) -> Result<Vec<Relation>, PgError> {
-    Ok(sqlx::query_as(RELATIONS).fetch_all(connection).await?)
+    Ok(unnamed::query_as(RELATIONS).fetch_all(connection).await?)
 }
 
 /// What the policies that are there read.
@@ -66,7 +67,7 @@ pub(super) struct ReadByPolicies {
 }
 
 pub(super) async fn read_by_policies(connection: &mut PgConnection) -> Result<ReadByPolicies, PgError> {
-    let (Json(settings), signed): (Json<Vec<String>>, bool) = sqlx::query_as(READ).fetch_one(connection).await?;
+    let (Json(settings), signed): (Json<Vec<String>>, bool) = unnamed::query_as(READ).fetch_one(connection).await?;
     let setting = match settings.as_slice() {
         [one] => Some(one.clone()),
         _none_or_several => None,

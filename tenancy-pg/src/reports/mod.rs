@@ -9,7 +9,7 @@ use futures_core::future::BoxFuture;
 use futures_core::stream::BoxStream;
 use sqlx::postgres::{PgRow, PgStatement, PgTypeInfo};
 use sqlx::{Execute, Executor, Postgres, SqlStr};
-use tenancy_core::{CrossTenantGrant, Crossing};
+use tenancy_core::{CrossTenantGrant, Crossing, Gate};
 
 use crate::database::{Database, Inspected, Shared};
 use crate::declaration::Declaration;
@@ -47,9 +47,9 @@ pub(crate) struct ReportPool {
 }
 
 impl ReportPool {
-    pub(crate) fn new(options: PgOptions, declaration: &Declaration) -> Self {
+    pub(crate) fn new(gate: Gate, options: PgOptions, declaration: &Declaration) -> Self {
         let seeds = options.seeds(declaration.setting());
-        let pool = Pool::new(options.connect_options(), seeds.clone(), options.limits());
+        let pool = Pool::new(gate, options.connect_options(), seeds.clone(), options.limits());
         Self { pool, options, seeds: Arc::new(seeds) }
     }
 

@@ -10,11 +10,11 @@ use futures_util::TryStreamExt;
 use sqlx::postgres::{PgRow, PgStatement, PgTypeInfo};
 use sqlx::{Either, Execute, Executor, Postgres, SqlStr};
 use tenancy_core::{Crossing, CrossingTrail, Denial};
-use tokio::runtime::Handle;
 
+use crate::closing::Closing;
 use crate::error::PgError;
 use crate::guard::GUARD;
-use crate::lease::{Closing, Lease};
+use crate::lease::Lease;
 use crate::options::PgOptions;
 use crate::pool::Pool;
 use crate::redact::{ends_the_session, redact};
@@ -170,7 +170,7 @@ impl<'r> ReportTx<'r> {
     pub(super) async fn describe_statement(&mut self, sql: SqlStr) -> Result<sqlx::Describe<Postgres>, sqlx::Error> {
         let sql = guarded(sql, || self.forbidden())?;
         let mut lease = self.take().await?;
-        let ended = lease.connection()?.describe(sql).await;
+        let ended = lease.describe(sql).await;
         self.settle(lease, ended).await
     }
 }
@@ -218,9 +218,9 @@ impl<'c> Executor<'c> for &'c mut ReportTx<'_> {
 impl Drop for ReportTx<'_> {
     fn drop(&mut self) {
         let Some(lease) = self.lease.take() else { return };
-        if let Ok(runtime) = Handle::try_current() {
+        if let Some(pool) = lease.pool() {
             let (trail, scope) = (self.crossing.trail().clone(), Arc::clone(&self.scope));
-            runtime.spawn(async move { end_behind_the_scenes(&trail, &scope, lease).await });
+            pool.behind_the_scenes(async move { end_behind_the_scenes(&trail, &scope, lease).await });
         }
     }
 }

@@ -18,7 +18,7 @@ use tenancy_testkit::{CONTROL, TestDatabase, TestIssuer, ThrowawayPostgres};
 
 use crate::common::{plain_role, scalar};
 
-const AUDIT: &str = "audit";
+pub(crate) const AUDIT: &str = "audit";
 
 async fn database() -> TestDatabase {
     let server = ThrowawayPostgres::shared().await.fresh_database().await;

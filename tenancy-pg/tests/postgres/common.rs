@@ -24,18 +24,22 @@ impl World {
 
     /// As [`new`](Self::new), on a server of the test's own.
     pub(crate) async fn on(server: &ThrowawayPostgres) -> Self {
-        let world = Self::bare_on(server).await;
+        Self::of(TestTenants::new().await, server).await
+    }
+
+    /// As [`on`](Self::on), with a realm of the test's own.
+    pub(crate) async fn of(tenants: TestTenants, server: &ThrowawayPostgres) -> Self {
+        let world = Self::bare_of(tenants, server).await;
         world.server.run_as_owner(&policy_sql(&world.declaration)).await;
         world
     }
 
     /// Tables and grants without any policy.
     pub(crate) async fn bare() -> Self {
-        Self::bare_on(ThrowawayPostgres::shared().await).await
+        Self::bare_of(TestTenants::new().await, ThrowawayPostgres::shared().await).await
     }
 
-    async fn bare_on(server: &ThrowawayPostgres) -> Self {
-        let tenants = TestTenants::new().await;
+    async fn bare_of(tenants: TestTenants, server: &ThrowawayPostgres) -> Self {
         let server = server.fresh_database().await;
         let declaration = declaration();
         server

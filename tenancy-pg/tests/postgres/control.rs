@@ -13,7 +13,7 @@ use tenancy_core::{
 use tenancy_pg::{ControlStore, PgError, migrate_control};
 use tenancy_testkit::{CONTROL, TestDatabase, TestIssuer, ThrowawayPostgres};
 
-const ROOT: &str = "1f1e1d1c1b1a191817161514131211100f0e0d0c0b0a09080706050403020100";
+pub(crate) const ROOT: &str = "1f1e1d1c1b1a191817161514131211100f0e0d0c0b0a09080706050403020100";
 
 struct Ingest;
 
@@ -41,7 +41,7 @@ fn born() -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_micros(1_700_000_000_000_001)
 }
 
-async fn realm(control: &ControlStore, issuer: &TestIssuer, root: &str) -> Realm {
+pub(crate) async fn realm(control: &ControlStore, issuer: &TestIssuer, root: &str) -> Realm {
     Realm::builder(RealmName::parse("control").unwrap())
         .directory(control.directory())
         .issuers([issuer.for_tenants()])

@@ -13,7 +13,7 @@ use tenancy_testkit::{APP, TestDatabase, TestTenants, ThrowawayPostgres, drop_at
 
 use crate::common::{plain_role, scalar};
 
-const ERASER: &str = "eraser";
+pub(crate) const ERASER: &str = "eraser";
 const WORKER: &str = "worker";
 
 /// `folder` <- `note` (folders in folders), `event` in two partitions; 25 notes in 5 folders, 10 events of each tenant.
@@ -25,7 +25,7 @@ struct Stage {
     database: Database<Inspected>,
 }
 
-const REGISTRY: &str = "
+pub(crate) const REGISTRY: &str = "
 create schema if not exists tenancy; revoke all on schema tenancy from public;
 create table if not exists tenancy.tenant (row_key uuid primary key, life uuid not null unique, live boolean not null default true);
 revoke all on tenancy.tenant from public;
@@ -120,7 +120,7 @@ impl Stage {
     }
 }
 
-fn declaration(tables: &[&str]) -> Declaration {
+pub(crate) fn declaration(tables: &[&str]) -> Declaration {
     let table = |name: &&str| TenantTable::new("public", name, "tenant_id", RowKeyType::Uuid).unwrap();
     let all = tables.iter().map(table).fold(Declaration::builder(), |all, table| all.tenant_table(table));
     all.registry().build().unwrap()

@@ -1,6 +1,7 @@
 //! Against a real server: see each module. One binary, so that one server serves all of them.
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
+mod acts;
 mod adoption;
 mod attacks;
 mod audit;
@@ -13,6 +14,7 @@ mod control;
 mod data_migrations;
 mod empty_setting;
 mod erase;
+mod every_future;
 mod executor;
 mod guard;
 mod hardening;
@@ -28,10 +30,18 @@ mod inspection_of_signed;
 mod migration_diff;
 mod migrations;
 mod network;
+mod office;
+mod outside;
+mod place;
 mod policies;
+mod pool_events;
 mod poolers;
 mod queue;
 mod queue_trust;
+mod replica;
+mod replica_doubts;
+mod replica_faults;
+mod replica_isolation;
 mod reports;
 mod reports_in_hand;
 mod reports_inspected;
@@ -47,6 +57,7 @@ mod signed_scope;
 mod signing_keys;
 mod standing;
 mod sticky;
+mod tally;
 mod torture;
 mod tx_options;
 mod tx_settings;

@@ -55,6 +55,24 @@ async fn unnamed(options: &PgConnectOptions, sql: &'static str) -> i64 {
     rows[0].get(0)
 }
 
+/// A session that was looked at is another client's next: no name of ours may be on it.
+#[tokio::test]
+async fn looking_leaves_no_name_on_a_shared_session() {
+    let world = World::new().await;
+    let bouncer = bouncer(&world, PgBouncerOptions::new(PoolMode::Transaction).pool_size(1)).await;
+    let database = open(&world, bouncer.database(), Pooler::Transaction, 1).await.unwrap();
+    let (options, policy) = (PgOptions::new(bouncer.database().app_options()), InspectPolicy::new());
+    let options = options.pooler(Pooler::Transaction);
+    let named = "select count(*) from pg_prepared_statements";
+    for again in 0..3 {
+        tenancy_pg::inspect(&options, &world.declaration, policy).await.unwrap();
+        assert_eq!(unnamed(&bouncer.database().app_options().extra_float_digits(None), named).await, 0, "{again}");
+        tenancy_pg::propose(&options, Some("tenant_id")).await.unwrap();
+        assert_eq!(unnamed(&bouncer.database().app_options().extra_float_digits(None), named).await, 0, "{again}");
+    }
+    assert_eq!(bodies(&world.scoped(&database, "acme").await).await, ACME);
+}
+
 /// What a tenant's caller does, over and over, beside the others.
 async fn work(world: &World, mine: &TenantDb, tenant: &str, ids: &AtomicI32) {
     let own = world.life(tenant).uuid();

@@ -11,12 +11,13 @@ use tenancy_testkit::{TestDatabase, ThrowawayPostgres};
 use crate::common::{ACME, GLOBEX, World, declaration};
 
 /// The death of one backend without a word makes the server end every other session, recover and start again.
-async fn crash(server: &TestDatabase) {
+pub(crate) async fn crash(server: &TestDatabase) {
+    let mut bystander = PgConnection::connect_with(&server.superuser_options()).await.unwrap();
     let mut victim = PgConnection::connect_with(&server.superuser_options()).await.unwrap();
     let pid: i32 = sqlx::query_scalar("select pg_backend_pid()").fetch_one(&mut victim).await.unwrap();
     assert!(std::process::Command::new("kill").args(["-KILL", &pid.to_string()]).status().unwrap().success());
-    // It is gone once its own connection says so.
-    while sqlx::query("select 1").execute(&mut victim).await.is_ok() {}
+    // It is gone at once, and the others once the server has noticed.
+    while sqlx::query("select 1").execute(&mut bystander).await.is_ok() {}
 }
 
 async fn bodies(db: &TenantDb) -> Result<Vec<String>, sqlx::Error> {

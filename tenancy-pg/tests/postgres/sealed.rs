@@ -23,15 +23,28 @@ pub(crate) struct Sealed {
 impl Sealed {
     /// Hardened: as a service is served.
     pub(crate) async fn new() -> Self {
-        let sealed = Self::not_hardened().await;
+        Self::of(TestTenants::new().await).await
+    }
+
+    /// As [`new`](Self::new), with a realm of the test's own.
+    pub(crate) async fn of(tenants: TestTenants) -> Self {
+        let sealed = Self::made(tenants, ThrowawayPostgres::shared().await).await;
         sealed.server.run(&hardening_sql()).await;
         sealed
     }
 
     /// The construction alone.
     pub(crate) async fn not_hardened() -> Self {
-        let tenants = TestTenants::new().await;
-        let server = ThrowawayPostgres::shared().await.fresh_database().await;
+        Self::made(TestTenants::new().await, ThrowawayPostgres::shared().await).await
+    }
+
+    /// As [`not_hardened`](Self::not_hardened), on a server of the test's own.
+    pub(crate) async fn on(server: &ThrowawayPostgres) -> Self {
+        Self::made(TestTenants::new().await, server).await
+    }
+
+    async fn made(tenants: TestTenants, server: &ThrowawayPostgres) -> Self {
+        let server = server.fresh_database().await;
         let note = TenantTable::new("public", "note", "tenant_id", RowKeyType::Uuid).unwrap();
         let declaration = Declaration::builder().tenant_table(note).signed().build().unwrap();
         let sealed = Self { tenants, server, declaration, key: SigningKey::generate() };

@@ -27,11 +27,14 @@ impl ServerUser {
         Ok(Self(Some(ids("postgres").or_else(|| ids("nobody")).unwrap_or((NOBODY, NOBODY)))))
     }
 
-    /// A folder that only this user can enter.
+    /// A folder that only this user can enter: where `TMPDIR` says, else in memory if there is room, else on disk.
     pub(super) fn private_directory(self, prefix: &str) -> io::Result<TempDir> {
-        let base = std::env::temp_dir();
-        // A socket's whole path has about a hundred bytes at most.
-        let base = if base.as_os_str().len() < 60 { base } else { PathBuf::from("/tmp") };
+        let base = match std::env::var_os("TMPDIR") {
+            None if has_room(Path::new(IN_MEMORY)) => PathBuf::from(IN_MEMORY),
+            // A socket's whole path has about a hundred bytes at most.
+            Some(named) if named.len() < 60 => PathBuf::from(named),
+            None | Some(_) => PathBuf::from("/tmp"),
+        };
         let owner_only = PermissionsExt::from_mode(0o700);
         let directory = tempfile::Builder::new().prefix(prefix).permissions(owner_only).tempdir_in(base)?;
         self.own(directory.path())?;
@@ -62,6 +65,17 @@ impl ServerUser {
         }
     }
 }
+
+/// Whether a suite's databases find room here, some hundreds of eight megabytes. Not known is no.
+fn has_room(folder: &Path) -> bool {
+    let shown = Command::new("df").args(["--output=avail", "--block-size=1M"]).arg(folder).output();
+    let megabytes = |text: Vec<u8>| String::from_utf8(text).ok()?.lines().last()?.trim().parse::<u64>().ok();
+    shown.ok().and_then(|output| megabytes(output.stdout)).is_some_and(|free| free >= ROOM)
+}
+
+/// A new database is made of some three hundred files: here in a fifth of the time that a disk's cache takes.
+const IN_MEMORY: &str = "/dev/shm";
+const ROOM: u64 = 8 * 1024;
 
 /// The owner of a new file is who we are.
 fn effective_uid() -> io::Result<u32> {

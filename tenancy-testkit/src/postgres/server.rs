@@ -136,7 +136,8 @@ impl ThrowawayPostgres {
     /// When it can't be made.
     pub async fn fresh_database(&self) -> TestDatabase {
         let name = format!("test_{}", self.databases.fetch_add(1, Ordering::Relaxed));
-        self.postgres().run(&format!("create database {name} owner {OWNER}")).await;
+        // Copying files is less work for the server than logging every page, which nobody reads here.
+        self.postgres().run(&format!("create database {name} owner {OWNER} strategy file_copy")).await;
         self.database(&name)
     }
 
@@ -257,5 +258,12 @@ pub(super) fn free_port() -> io::Result<u16> {
 const DATA: &str = "data";
 const PORT: u16 = 5432;
 const START_PATIENCE: Duration = Duration::from_secs(20);
-const USUAL: &[&str] =
-    &["fsync=off", "full_page_writes=off", "synchronous_commit=off", "max_connections=100", "shared_buffers=32MB"];
+/// Nothing is compiled: the queries of tests are over before that pays.
+const USUAL: &[&str] = &[
+    "fsync=off",
+    "full_page_writes=off",
+    "synchronous_commit=off",
+    "jit=off",
+    "max_connections=100",
+    "shared_buffers=32MB",
+];
