@@ -14,9 +14,10 @@ use crate::tenant_tx::TenantTx;
 /// Rows for one tenant table, column by column, for [`TenantTx::insert_all`].
 ///
 /// One statement whatever the number of rows, `INSERT .. SELECT .. FROM unnest($1), unnest($2), ..` side by side. The
-/// tenant column is not given; the server fills it with the row key of the scope. This stands in for `COPY .. FROM`, which Postgres refuses
-/// under row level security. `None` inserts NULL, not the column's default: leave out a column to get defaults. A column
-/// that is an array itself can't be filled this way, since `unnest` flattens arrays of arrays; it does not compile.
+/// tenant column is not given; the server fills it with the row key of the scope. This stands in for `COPY .. FROM`, which
+/// Postgres refuses under row level security. `None` inserts NULL, not the column's default: leave out a column to get
+/// defaults. A column that is an array itself can't be filled this way, since `unnest` flattens arrays of arrays; it does
+/// not compile.
 ///
 /// ```no_run
 /// # async fn run(db: &tenancy_pg::TenantDb) -> Result<(), Box<dyn std::error::Error>> {

@@ -217,9 +217,9 @@ impl Database<Inspected> {
         self.state.shared.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Closes the pool, and that of the reports: nothing begins any more, and whatever is in use is waited for, until it is rolled back, cleaned and
-    /// on record behind the scenes too. So the realm is closed after it. Idempotent. Dropped before it answers: nothing
-    /// begins any more; call it again to wait.
+    /// Closes the pool, and those of the replica and the reports: nothing begins any more, and whatever is in use is waited
+    /// for, until it is rolled back, cleaned and on record behind the scenes too. So the realm is closed after it.
+    /// Idempotent. Dropped before it answers: nothing begins any more; call it again to wait.
     pub async fn close(&self) {
         let shared = self.shared();
         shared.pool.close().await;

@@ -25,8 +25,8 @@ use crate::witness::Witness;
 /// The database in one tenant's scope. Owned, cheap to clone, `Send + Sync + 'static`.
 ///
 /// `&TenantDb` is a [`sqlx::Executor`] that takes the place of a `&PgPool`: each statement runs in a scoped transaction
-/// of its own, which is committed at the end of its rows. Read streams to their end; one that is dropped before it is
-/// rolled back.
+/// of its own, which is committed at the end of its rows (one that reads may need none in
+/// [`Mode::Sticky`](crate::Mode::Sticky)). Read streams to their end; one that is dropped before it is rolled back.
 ///
 /// ```no_run
 /// # async fn run(db: &tenancy_pg::TenantDb) -> Result<(), Box<dyn std::error::Error>> {
