@@ -124,7 +124,9 @@ async fn the_hardening_takes_these_and_nothing_else() {
     ];
     for sql in taken {
         let refused = refusal(&world, APP, sql).await;
-        assert!(refused.is_none(), "before: {sql}: {refused:?}");
+        // Some servers are built without XML, which is no refusal to this role.
+        let without_xml = refused.as_deref() == Some("unsupported XML feature");
+        assert!(refused.is_none() || without_xml, "before: {sql}: {refused:?}");
     }
     world.server.run(&hardening_sql()).await;
     world.server.run(&hardening_sql()).await;

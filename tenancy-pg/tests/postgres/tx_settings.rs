@@ -140,7 +140,9 @@ async fn a_scan_that_goes_on_finds_what_a_policy_would_have_left_out() {
              insert into note (id, tenant_id, body, v) select 100 + n, '{foreign}', 'near', array[1, n / 1000.0]::vector
                  from generate_series(1, 500) n;
              update note set v = '[0, 1]' where tenant_id = '{own}';
-             create index on note using hnsw (v vector_l2_ops); analyze note"
+             create index on note using hnsw (v vector_l2_ops); analyze note;
+             alter database {name} set enable_seqscan = off; alter database {name} set enable_sort = off",
+            name = world.server.name()
         ))
         .await;
     let database = open(&world, Mode::Local).await;
