@@ -65,8 +65,9 @@ impl ThrowawayReplica {
     /// # Panics
     /// After ten seconds: is the replay paused?
     pub async fn catch_up(&self) {
-        // A record of our own: the position of the next one, which the primary could tell, may never be reached.
-        let record = "select pg_logical_emit_message(false, 'throwaway', '')::text";
+        // A record of our own: the position of the next one, which the primary could tell, may never be reached. In a
+        // transaction: nobody is in a hurry to write a record out that belongs to none.
+        let record = "select pg_logical_emit_message(true, 'throwaway', '')::text";
         let position: String = self.primary.value(record).await.unwrap_or_else(|e| panic!("the primary: {e}"));
         self.wait_for(&format!("select pg_last_wal_replay_lsn() >= '{position}'")).await;
     }
