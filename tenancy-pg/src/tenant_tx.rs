@@ -267,15 +267,7 @@ impl<'t> TenantTx<'t> {
     }
 
     pub(crate) async fn first_row(&mut self, statement: OneStatement) -> Result<Option<PgRow>, sqlx::Error> {
-        let mut steps = stream(|out| async move { self.relay(statement, &out).await });
-        let mut first = None;
-        // To the end: a deferred error comes after the row.
-        while let Some(step) = steps.try_next().await? {
-            if let (None, Either::Right(row)) = (&first, step) {
-                first = Some(row);
-            }
-        }
-        Ok(first)
+        first_row(stream(|out| async move { self.relay(statement, &out).await })).await
     }
 
     pub(crate) async fn prepare(&mut self, sql: SqlStr, types: &[PgTypeInfo]) -> Result<PgStatement, sqlx::Error> {
@@ -297,6 +289,19 @@ impl<'t> TenantTx<'t> {
 
 /// A result or a row of a statement.
 pub(crate) type Step = Either<PgQueryResult, PgRow>;
+
+/// The first row of a statement, which is run to its end: a deferred error comes after the row.
+pub(crate) async fn first_row(
+    mut steps: BoxStream<'_, Result<Step, sqlx::Error>>,
+) -> Result<Option<PgRow>, sqlx::Error> {
+    let mut first = None;
+    while let Some(step) = steps.try_next().await? {
+        if let (None, Either::Right(row)) = (&first, step) {
+            first = Some(row);
+        }
+    }
+    Ok(first)
+}
 
 impl<'c> Executor<'c> for &'c mut TenantTx<'_> {
     type Database = Postgres;

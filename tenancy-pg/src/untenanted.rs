@@ -7,7 +7,7 @@ use futures_core::future::BoxFuture;
 use futures_core::stream::BoxStream;
 use futures_util::TryStreamExt;
 use sqlx::postgres::{PgRow, PgStatement, PgTypeInfo};
-use sqlx::{Either, Execute, Executor, Postgres, SqlStr};
+use sqlx::{Execute, Executor, Postgres, SqlStr};
 use tenancy_core::Denial;
 
 use crate::closing::Closing;
@@ -19,7 +19,7 @@ use crate::redact::redact;
 use crate::scope::{End, Scope};
 use crate::statement::{OneStatement, guarded};
 use crate::stream::{Outlet, stream};
-use crate::tenant_tx::Step;
+use crate::tenant_tx::{Step, first_row};
 use crate::tx_options::TxOptions;
 use crate::witness::{UNPROVEN, Witness};
 
@@ -110,16 +110,7 @@ impl<'c> Executor<'c> for &'c Untenanted {
         'c: 'e,
         E: 'q + Execute<'q, Postgres>,
     {
-        let mut steps = self.fetch_many(query);
-        Box::pin(async move {
-            let mut first = None;
-            while let Some(step) = steps.try_next().await? {
-                if let (None, Either::Right(row)) = (&first, step) {
-                    first = Some(row);
-                }
-            }
-            Ok(first)
-        })
+        Box::pin(first_row(self.fetch_many(query)))
     }
 
     fn prepare_with<'e>(

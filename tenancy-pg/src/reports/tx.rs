@@ -8,7 +8,7 @@ use futures_core::future::BoxFuture;
 use futures_core::stream::BoxStream;
 use futures_util::TryStreamExt;
 use sqlx::postgres::{PgRow, PgStatement, PgTypeInfo};
-use sqlx::{Either, Execute, Executor, Postgres, SqlStr};
+use sqlx::{Execute, Executor, Postgres, SqlStr};
 use tenancy_core::{Crossing, CrossingTrail, Denial};
 
 use crate::closing::Closing;
@@ -21,7 +21,7 @@ use crate::redact::{ends_the_session, redact};
 use crate::scope::{End, Scope};
 use crate::statement::{OneStatement, guarded};
 use crate::stream::{Outlet, stream};
-use crate::tenant_tx::{CHECK_LASTS, ROLLBACK_PATIENCE, ROWS_PER_CHECK, Step};
+use crate::tenant_tx::{CHECK_LASTS, ROLLBACK_PATIENCE, ROWS_PER_CHECK, Step, first_row};
 use crate::tx_options::{Isolation, TxOptions};
 use crate::witness::{UNPROVEN, Witness};
 
@@ -133,7 +133,7 @@ impl<'r> ReportTx<'r> {
         self.settle(lease, ended).await
     }
 
-    async fn settle<T>(&mut self, lease: Lease, ended: Result<T, sqlx::Error>) -> Result<T, sqlx::Error> {
+    async fn settle<T>(&mut self, mut lease: Lease, ended: Result<T, sqlx::Error>) -> Result<T, sqlx::Error> {
         let error = match ended {
             Ok(value) => {
                 self.lease = Some(lease);
@@ -141,6 +141,7 @@ impl<'r> ReportTx<'r> {
             }
             Err(error) => error,
         };
+        lease.failed(&error);
         // The server stopped it because the grant had expired: say that.
         self.check().await?;
         if matches!(error, sqlx::Error::Database(_)) && !ends_the_session(&error) {
@@ -150,14 +151,7 @@ impl<'r> ReportTx<'r> {
     }
 
     pub(super) async fn first_row(&mut self, statement: OneStatement) -> Result<Option<PgRow>, sqlx::Error> {
-        let mut steps = stream(|out| async move { self.relay(statement, &out).await });
-        let mut first = None;
-        while let Some(step) = steps.try_next().await? {
-            if let (None, Either::Right(row)) = (&first, step) {
-                first = Some(row);
-            }
-        }
-        Ok(first)
+        first_row(stream(|out| async move { self.relay(statement, &out).await })).await
     }
 
     pub(super) async fn prepare(&mut self, sql: SqlStr, types: &[PgTypeInfo]) -> Result<PgStatement, sqlx::Error> {
