@@ -7,7 +7,7 @@ mod header;
 mod tree;
 mod verdict;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -43,33 +43,34 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     servers::ensure(Choice::Installed)?;
     let tree = Tree::copy()?;
 
-    let mut tests: BTreeMap<String, bool> = BTreeMap::new();
+    let green = green_before(&tree, &breaks)?;
     let mut rows = Vec::new();
     for (number, one) in (1..).zip(&breaks) {
         println!("\n[{number}/{}] {}: law {}, {}", breaks.len(), one.name, one.header.law, one.header.breaks);
-        let verdict = judge(&tree, one, &mut tests)?;
+        let verdict = if green.contains(&one.header.test) { judge(&tree, one)? } else { Verdict::NotGreenBefore };
         println!("    {verdict}");
         rows.push((one, verdict));
     }
     report(&rows, start)
 }
 
-/// The patch must apply, its test must be green without it and red with it.
-fn judge(tree: &Tree, one: &Break, tests: &mut BTreeMap<String, bool>) -> Result<Verdict, Failure> {
-    let key = one.header.test.join(" ");
-    println!("    cargo test {key}");
-    tree.restore()?;
-    let green = match tests.get(&key) {
-        Some(green) => *green,
-        None => {
-            let run = Run::of(tree, &one.header.test)?;
-            tests.insert(key, run == Run::Green);
-            run == Run::Green
+/// The tests that are green on the whole tree. All of them are run before anything is broken, so that what they need is
+/// built once.
+fn green_before<'a>(tree: &Tree, breaks: &'a [Break]) -> Result<BTreeSet<&'a Vec<String>>, Failure> {
+    let tests: BTreeSet<&Vec<String>> = breaks.iter().map(|one| &one.header.test).collect();
+    println!("{} tests on the whole tree", tests.len());
+    let mut green = BTreeSet::new();
+    for test in tests {
+        if Run::of(tree, test)? == Run::Green {
+            green.insert(test);
         }
-    };
-    if !green {
-        return Ok(Verdict::NotGreenBefore);
     }
+    Ok(green)
+}
+
+/// The patch must apply, and its test, green without it, must be red with it.
+fn judge(tree: &Tree, one: &Break) -> Result<Verdict, Failure> {
+    println!("    cargo test {}", one.header.test.join(" "));
     if !tree.apply(&one.file)? {
         return Ok(Verdict::DoesNotApply);
     }
