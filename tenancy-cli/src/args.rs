@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use tenancy_pg::{Declaration, PgOptions, Pooler};
+use tenancy_core::{Life, RowKey, TenantId};
+use tenancy_pg::{Declaration, PgOptions, Pooler, RowKeyType};
 
 use crate::failure::Failure;
 use crate::{init, inspect, policy, signing_key};
@@ -85,4 +86,18 @@ impl Declared {
             std::fs::read_to_string(&self.config).map_err(|e| Failure::Config { path: path(), why: e.to_string() })?;
         Declaration::from_toml(&text).map_err(|e| Failure::Config { path: path(), why: e.to_string() })
     }
+}
+
+/// A row key of the declared type. What was typed is not quoted: it is a tenant's.
+pub(crate) fn row_key(name: &'static str, text: &str, declaration: &Declaration) -> Result<RowKey, Failure> {
+    let Some(table) = declaration.tenant_tables().first() else {
+        return Err(Failure::Argument { name, why: "no tenant table is declared".to_owned() });
+    };
+    let (kind, key) = match table.key() {
+        RowKeyType::Uuid => ("uuid", Life::parse(text).ok().map(RowKey::from)),
+        RowKeyType::BigInt => ("bigint", text.parse().ok().map(RowKey::BigInt)),
+        RowKeyType::Text => ("text", TenantId::parse(text).ok().map(RowKey::Text)),
+        _later => ("unknown here", None),
+    };
+    key.ok_or_else(|| Failure::Argument { name, why: format!("this is no row key of the declared type, {kind}") })
 }

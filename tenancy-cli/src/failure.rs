@@ -20,6 +20,9 @@ pub(crate) enum Failure {
     Write { path: String, source: io::Error },
     #[error("{path}: the name of a migration is a number, an underscore and a word: 20270101000000_tenancy")]
     Files { path: String },
+    /// Nothing of what was typed is quoted.
+    #[error("{name}: {why}")]
+    Argument { name: &'static str, why: String },
     /// Nothing of the key is quoted.
     #[error("{path}: {why}")]
     Key { path: String, why: String },
@@ -34,6 +37,7 @@ fn hint(error: &PgError) -> &'static str {
         PgError::Database(e) if e.sqlstate() == Some("28P01") => ": the password is wrong",
         PgError::Database(e) if e.sqlstate() == Some("28000") => ": the server does not let this role in",
         PgError::Database(e) if e.sqlstate() == Some("3D000") => ": there is no database of that name",
+        PgError::ProbeLeaves(_) => " (nothing was tried; say --disposable if this is a copy where that may stay)",
         _other => "",
     }
 }

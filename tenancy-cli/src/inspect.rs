@@ -45,8 +45,8 @@ struct Output {
     fix_sql: bool,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum Level {
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Level {
     Warning,
     Fatal,
 }

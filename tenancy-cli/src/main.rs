@@ -4,6 +4,7 @@
 //! $ tenancy init > tenancy.toml          # proposes a declaration from a live database
 //! $ tenancy inspect                      # does this database keep tenants apart, for this role?
 //! $ tenancy policy diff --app app        # what is missing, as a migration
+//! $ tenancy policy probe --a 7 --b 17    # and does it? two tenants, in a copy
 //! ```
 //!
 //! Exit codes: 0, nothing that counts was found; 1, something fatal was; 2, it could not look, or the command line is

@@ -87,6 +87,10 @@ pub enum PgError {
     /// A migration of data touched no row of any tenant.
     #[error("the migration of data touched no row")]
     NoRowTouched,
+    /// A run of the prober could leave behind what no roll-back takes back, each named as the catalog has it; see
+    /// [`ProbeOptions::disposable`](crate::ProbeOptions::disposable).
+    #[error("the attempts could leave behind what no roll-back takes back: {}", .0.join(", "))]
+    ProbeLeaves(Vec<String>),
     /// A step of a generated migration failed; those before it are done.
     #[error("the step failed that is there because {reason}")]
     Step {

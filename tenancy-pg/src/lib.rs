@@ -158,7 +158,7 @@ pub use policy::{
     Locks, Migration, MigrationFile, Roles, Run, Step, grant_sql, hardening_sql, hardening_sql_keeping, policy_sql,
 };
 pub use pooler::Pooler;
-pub use probe::{Command, Crossing, CrossingKind, Party, ProbeOptions, ProbeReport, Unproven, probe};
+pub use probe::{Command, Crossing, CrossingKind, Party, ProbeOptions, ProbeProgress, ProbeReport, Unproven, probe};
 pub use propose::{Proposal, Proposed, Undecided, propose};
 pub use queue::{AfterRetry, Claimed, Queue, QueueDepth, QueueOptions, QueuedJob, queue_sql};
 pub use redact::DatabaseError;

@@ -5,4 +5,5 @@ mod common;
 mod init;
 mod inspect;
 mod policy;
+mod probe;
 mod signing_key;

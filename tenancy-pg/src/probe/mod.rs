@@ -7,9 +7,11 @@
 
 mod calls;
 mod catalog;
+mod leftovers;
 mod oracles;
 mod postures;
 mod prober;
+mod progress;
 mod reads;
 mod report;
 mod session;
@@ -19,6 +21,7 @@ use std::collections::HashMap;
 
 use tenancy_core::RowKey;
 
+pub use progress::ProbeProgress;
 pub use report::{Command, Crossing, CrossingKind, Party, ProbeReport, Unproven};
 
 use self::prober::{Prober, Tenant};
@@ -33,12 +36,14 @@ use crate::options::PgOptions;
 pub struct ProbeOptions {
     database: PgOptions,
     canaries: [Option<String>; 2],
+    disposable: bool,
+    progress: ProbeProgress,
 }
 
 impl ProbeOptions {
     /// Probes with the login of the service.
-    pub const fn new(database: PgOptions) -> Self {
-        Self { database, canaries: [None, None] }
+    pub fn new(database: PgOptions) -> Self {
+        Self { database, canaries: [None, None], disposable: false, progress: ProbeProgress::default() }
     }
 
     /// Texts that are in rows of the first tenant and of the second, and nowhere else: they give a row away where no
@@ -48,35 +53,54 @@ impl ProbeOptions {
         self.canaries = [Some(a.into()), Some(b.into())];
         self
     }
+
+    /// Says that the database is a copy in which something may stay behind: places of sequences, and whatever its
+    /// functions do outside of it. Without this word [`probe`] refuses a database where anything could.
+    pub const fn disposable(mut self) -> Self {
+        self.disposable = true;
+        self
+    }
+
+    /// Tells there how far the run is.
+    pub fn progress(mut self, progress: &ProbeProgress) -> Self {
+        self.progress = progress.clone();
+        self
+    }
 }
 
 /// Tries to cross between two tenants that have rows.
 ///
-/// Every attempt is in a transaction that is rolled back. What a transaction can't take back stays: the values that
-/// sequences gave out, and whatever the functions of the schema do outside of the database, since each of them is called.
-/// Tables are locked for moments. A database with the schema and two made-up tenants is the place for it; a row that
-/// stands for all of a table's has to be there for either.
+/// Every attempt is in a transaction that is rolled back. What a transaction can't take back would stay: the values that
+/// sequences gave out, and whatever functions, triggers and foreign tables do outside of the database, since each of them
+/// is tried. So where the catalog shows any within reach, nothing is tried unless the database was said to be
+/// [`disposable`](ProbeOptions::disposable). Tables are locked for moments, and what was written and rolled back leaves
+/// dead rows to vacuum. A copy of the schema with two made-up tenants is the place for it; a row that stands for all of a
+/// table's has to be there for either.
 ///
 /// Dropped at any await: the connection is closed, and the server rolls back.
 ///
 /// # Errors
-/// [`PgError`] when it can't connect or the connection breaks. [`PgError::RowKeyType`] for keys that do not fit the
-/// declared tables, and for a signed declaration, whose scopes it can't open.
+/// [`PgError::ProbeLeaves`] before the first attempt, with what could stay behind. [`PgError`] when it can't connect or
+/// the connection breaks. [`PgError::RowKeyType`] for keys that do not fit the declared tables or are one and the same,
+/// and for a signed declaration, whose scopes it can't open.
 pub async fn probe(
     options: &ProbeOptions,
     declaration: &Declaration,
     a: &RowKey,
     b: &RowKey,
 ) -> Result<ProbeReport, PgError> {
-    if declaration.signed() || !declaration.takes(a) || !declaration.takes(b) {
+    if declaration.signed() || !declaration.takes(a) || !declaration.takes(b) || a == b {
         return Err(PgError::RowKeyType);
     }
     let [canary_a, canary_b] = options.canaries.clone();
     let tenants = [Tenant::new(a, canary_a)?, Tenant::new(b, canary_b)?];
-    let session = Session::open(&options.database, declaration.setting()).await?;
+    let mut session = Session::open(&options.database, declaration.setting(), &options.progress).await?;
+    if !options.disposable {
+        leftovers::refuse(&mut session).await?;
+    }
     let report = ProbeReport::default();
     let mut prober = Prober { session, declaration, tenants, own: HashMap::new(), report, how: String::new() };
     prober.run().await?;
-    prober.report.attempts = prober.session.attempts;
+    prober.report.attempts = prober.session.progress.attempts();
     Ok(prober.report)
 }

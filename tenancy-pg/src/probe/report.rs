@@ -61,7 +61,8 @@ impl fmt::Display for ProbeReport {
         for Unproven { object, command, why } in unproven {
             writeln!(f, "not proven: {command} {object}, {why}")?;
         }
-        writeln!(f, "apart in: {}", proven.join(", "))
+        let proven = if proven.is_empty() { "no table".to_owned() } else { proven.join(", ") };
+        writeln!(f, "apart in: {proven}")
     }
 }
 

@@ -4,6 +4,7 @@ use futures_util::TryStreamExt;
 use sqlx::postgres::{PgConnection, PgRow};
 use sqlx::{AssertSqlSafe, Either, Row};
 
+use super::progress::ProbeProgress;
 use crate::error::PgError;
 use crate::options::PgOptions;
 
@@ -13,7 +14,7 @@ pub(super) struct Session {
     options: PgOptions,
     setting: String,
     connection: PgConnection,
-    pub(super) attempts: u64,
+    pub(super) progress: ProbeProgress,
 }
 
 /// What the server said to one attempt.
@@ -26,9 +27,10 @@ pub(super) enum Outcome {
 }
 
 impl Session {
-    pub(super) async fn open(options: &PgOptions, setting: &str) -> Result<Self, PgError> {
+    pub(super) async fn open(options: &PgOptions, setting: &str, progress: &ProbeProgress) -> Result<Self, PgError> {
         let connection = options.session(setting).await?;
-        Ok(Self { options: options.clone(), setting: setting.to_owned(), connection, attempts: 0 })
+        progress.begin();
+        Ok(Self { options: options.clone(), setting: setting.to_owned(), connection, progress: progress.clone() })
     }
 
     /// Begins, runs what prepares the attempts, and marks the place to which each of them goes back. `false` when the
@@ -44,7 +46,7 @@ impl Session {
 
     /// One attempt, which sees nothing of those before it.
     pub(super) async fn attempt(&mut self, sql: &str) -> Result<Outcome, PgError> {
-        self.attempts += 1;
+        self.progress.attempt();
         self.run(&format!("rollback to savepoint {MARK}; {sql}")).await
     }
 
@@ -53,7 +55,7 @@ impl Session {
     /// The driver loses its place in the protocol when the server refuses a COPY, so the connection is given up then,
     /// and the caller has to [`enter`](Self::enter) again.
     pub(super) async fn copy(&mut self, sql: &str) -> Result<Option<String>, PgError> {
-        self.attempts += 1;
+        self.progress.attempt();
         self.run(&format!("rollback to savepoint {MARK}")).await?;
         let copied = async {
             let chunks: Vec<_> = self.connection.copy_out_raw(sql).await?.try_collect().await?;

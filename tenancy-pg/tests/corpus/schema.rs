@@ -98,7 +98,8 @@ impl Schema {
     /// The prober's.
     pub(crate) async fn probe(&self, database: &TestDatabase, login: &str) -> ProbeReport {
         let [a, b] = self.keys();
-        let options = ProbeOptions::new(PgOptions::new(database.options(login))).canaries(CANARY_A, CANARY_B);
+        let options =
+            ProbeOptions::new(PgOptions::new(database.options(login))).canaries(CANARY_A, CANARY_B).disposable();
         probe(&options, &self.declaration, &a, &b).await.unwrap()
     }
 }

@@ -293,7 +293,7 @@ pub(crate) const OUTSIDE: &[OutsideAct] = &[
         run: |o| {
             Box::pin(async {
                 let (acme, globex) = (o.acme.record().row_key(), o.globex.record().row_key());
-                Ok(drop(probe(&ProbeOptions::new(o.options()), &o.declaration, acme, globex).await?))
+                Ok(drop(probe(&ProbeOptions::new(o.options()).disposable(), &o.declaration, acme, globex).await?))
             })
         },
     },
