@@ -101,3 +101,8 @@ pub(crate) fn row_key(name: &'static str, text: &str, declaration: &Declaration)
     };
     key.ok_or_else(|| Failure::Argument { name, why: format!("this is no row key of the declared type, {kind}") })
 }
+
+/// The life of a tenant.
+pub(crate) fn life(name: &'static str, text: &str) -> Result<Life, Failure> {
+    Life::parse(text).map_err(|e| Failure::Argument { name, why: e.to_string() })
+}

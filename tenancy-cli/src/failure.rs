@@ -31,13 +31,20 @@ pub(crate) enum Failure {
 }
 
 /// The driver's own text may hold a URL or a password, so it is withheld; what usually is the matter is not.
-fn hint(error: &PgError) -> &'static str {
-    match error {
+fn hint(error: &PgError) -> String {
+    let hint = match error {
+        PgError::Step { source, .. } => {
+            return format!(
+                ": {source}{} (the steps before it stay done: mend it, and the same command does the rest)",
+                hint(source)
+            );
+        }
         PgError::Driver(_) => ": is the server up, and do host, role and password in DATABASE_URL hold?",
         PgError::Database(e) if e.sqlstate() == Some("28P01") => ": the password is wrong",
         PgError::Database(e) if e.sqlstate() == Some("28000") => ": the server does not let this role in",
         PgError::Database(e) if e.sqlstate() == Some("3D000") => ": there is no database of that name",
         PgError::ProbeLeaves(_) => " (nothing was tried; say --disposable if this is a copy where that may stay)",
         _other => "",
-    }
+    };
+    hint.to_owned()
 }

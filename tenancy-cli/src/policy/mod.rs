@@ -1,5 +1,6 @@
 //! `tenancy policy`: a file for each of its commands.
 
+mod adopt;
 mod diff;
 mod generate;
 mod harden;
@@ -20,6 +21,9 @@ pub(crate) enum Options {
     /// Compare a live database with the declaration and print the smallest migration that brings it there. Exits with 1
     /// unless it is there already. Connect as the owner of the tables.
     Diff(diff::Options),
+    /// Plan how tables in use that knew no tenants come to the declaration, all their rows as one tenant's, without anybody
+    /// waiting longer than an instant; print the steps, or run them. Connect as the owner of the tables.
+    Adopt(adopt::Options),
     /// Print what only a superuser can run, once in each database: the schema of signed mode where it is declared, and
     /// the rights that no role of a service should have.
     Harden(harden::Options),
@@ -32,6 +36,7 @@ pub(crate) async fn run(options: Options) -> Result<Verdict, Failure> {
     match options {
         Options::Generate(options) => generate::run(&options),
         Options::Diff(options) => diff::run(options).await,
+        Options::Adopt(options) => adopt::run(options).await,
         Options::Harden(options) => harden::run(&options),
         Options::Probe(options) => probe::run(options).await,
     }

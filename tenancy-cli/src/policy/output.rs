@@ -28,12 +28,16 @@ impl Output {
     pub(super) fn write(&self, migration: &Migration) -> Result<(), Failure> {
         match (&self.files, self.json, self.down) {
             (Some(path), _, _) => write_files(path, migration)?,
-            (None, true, _) => println!("{:#}", Value::from_iter(migration.steps().iter().map(as_json))),
+            (None, true, _) => print_json(migration),
             (None, false, true) => print!("{}", migration.down()),
             (None, false, false) => print!("{}", migration.up()),
         }
         Ok(())
     }
+}
+
+pub(super) fn print_json(migration: &Migration) {
+    println!("{:#}", Value::from_iter(migration.steps().iter().map(as_json)));
 }
 
 /// None of them, unless all of them are new.

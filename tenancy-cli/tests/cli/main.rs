@@ -1,6 +1,7 @@
 //! The command as it is typed, against a real server.
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
+mod adopt;
 mod common;
 mod init;
 mod inspect;

@@ -25,5 +25,6 @@ pub use grants::{grant_sql, hardening_sql, hardening_sql_keeping};
 pub use migration::{Migration, MigrationFile};
 pub(crate) use names::{POLICY, REPORT};
 pub use roles::Roles;
+pub use run::Progress;
 pub use step::{Locks, Run, Step};
 pub use table::policy_sql;

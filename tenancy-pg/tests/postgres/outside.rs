@@ -267,7 +267,7 @@ pub(crate) const OUTSIDE: &[OutsideAct] = &[
     },
     OutsideAct {
         name: "what a database lacks",
-        covers: &["Migration::diff", "Migration::run"],
+        covers: &["Migration::diff", "Migration::run", "Migration::run_watched"],
         run: |o| {
             Box::pin(async {
                 o.server.run("alter table note no force row level security").await;
