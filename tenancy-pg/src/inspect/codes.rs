@@ -173,6 +173,8 @@ codes! {
     ReportRight = "PG056", "report", MayCross, "right beyond the reports";
     /// A report that no policy holds to one tenant.
     ReportRelation = "PG057", "report", MayCross, "report that no policy holds";
+    /// What the server keeps of the rows outside of the tables is within reach: TOAST, statistics, large objects, files.
+    BeneathTables = "PG058", "object", Crosses, "rows beneath the tables";
 }
 
 impl Serialize for Code {

@@ -110,8 +110,8 @@ fn about(role: &Role) -> Vec<Finding> {
         found.push(fatal(Code::Ownership, why, fix));
     }
     if AROUND_TABLES.contains(&role.name.as_str()) {
-        let why = "This role reaches files or programs of the server, or is a vendor's administrator. Policies are \
-                   about tables and hold neither.";
+        let why = "This role reaches files or programs of the server, or what it keeps beneath the tables, or is a vendor's \
+                   administrator. Policies are about tables and hold none of that.";
         found.push(fatal(Code::PredefinedRole, why, role.out_of_reach()));
     }
     found
@@ -146,9 +146,10 @@ select r.oid, r.rolname::text as name, path, options, rolsuper as superuser, rol
 from shortest join pg_roles r using (oid)
 order by cardinality(path), r.rolname";
 
-/// Predefined roles that leave the tables, and what hosting vendors call their administrators. `pg_read_all_data` is
-/// not among them: it does not go past row level security.
-const AROUND_TABLES: [&str; 9] = [
+/// Predefined roles that leave the tables, and what hosting vendors call their administrators. `pg_read_all_data` is held
+/// by the policies of a table, and reads its TOAST table and the planner's samples of it, which have none.
+const AROUND_TABLES: [&str; 10] = [
+    "pg_read_all_data",
     "pg_read_server_files",
     "pg_write_server_files",
     "pg_execute_server_program",

@@ -13,7 +13,7 @@ use crate::ident::quote_ident;
 use crate::queue;
 use crate::unnamed;
 
-/// A relation outside the system schemas on which a role within reach has any right.
+/// A relation, not one of the server's own, on which a role within reach has any right.
 #[derive(sqlx::FromRow)]
 pub(super) struct Reached {
     pub(super) oid: Oid,
@@ -170,7 +170,7 @@ select c.oid, n.nspname::text as schema, c.relname::text as name, c.relkind::tex
        array(select r.rulename::text from pg_rewrite r where r.ev_class = c.oid and r.rulename <> '_RETURN' order by 1) as rules
 from pg_class c join pg_namespace n on n.oid = c.relnamespace
 where c.relkind in ('r', 'p', 'v', 'm', 'f')
-  and n.nspname not in ('pg_catalog', 'information_schema') and n.nspname !~ '^pg_(toast|temp)'
+  and c.oid >= 16384 and n.nspname !~ '^pg_(toast|temp)'
   and exists (select from unnest($1::oid[]) as u
               where has_table_privilege(u, c.oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER')
                  or has_any_column_privilege(u, c.oid, 'SELECT, INSERT, UPDATE, REFERENCES'))

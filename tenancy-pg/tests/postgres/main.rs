@@ -20,6 +20,7 @@ mod guard;
 mod hardening;
 mod injection;
 mod inspection;
+mod inspection_of_depths;
 mod inspection_of_helpers;
 mod inspection_of_keys;
 mod inspection_of_leftovers;
