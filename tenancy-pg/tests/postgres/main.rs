@@ -34,6 +34,7 @@ mod network;
 mod office;
 mod outside;
 mod place;
+mod plans;
 mod policies;
 mod pool_events;
 mod poolers;

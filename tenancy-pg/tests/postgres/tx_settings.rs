@@ -2,7 +2,9 @@
 
 use sqlx::postgres::PgConnection;
 use sqlx::{Connection, Executor};
-use tenancy_pg::{Database, Inspected, IterativeScan, Mode, SynchronousCommit, TenantTx, TxOptions, TxSettings};
+use tenancy_pg::{
+    Database, Inspected, IterativeScan, Mode, SynchronousCommit, TenantTx, TxOptions, TxSettings, danger,
+};
 
 use crate::common::{ACME, GLOBEX, World, bodies};
 
@@ -155,10 +157,11 @@ async fn a_scan_that_goes_on_finds_what_a_policy_would_have_left_out() {
     ] {
         let mut tx = acme.begin_with(TxOptions::new().read_only().settings(settings)).await.unwrap();
         let nearest = "select id from (select id, body from note order by v <-> '[1, 0]' limit 2) nearest";
+        let near: Vec<i32> = sqlx::query_scalar(nearest).fetch_all(&mut tx).await.unwrap();
+        let connection = danger::connection(&mut tx, "to see the plan").await.unwrap();
         let plan: Vec<String> =
-            sqlx::query_scalar(sqlx::AssertSqlSafe(format!("explain {nearest}"))).fetch_all(&mut tx).await.unwrap();
+            sqlx::query_scalar(sqlx::AssertSqlSafe(format!("explain {nearest}"))).fetch_all(connection).await.unwrap();
         if plan.iter().any(|line| line.contains("_v_idx")) {
-            let near: Vec<i32> = sqlx::query_scalar(nearest).fetch_all(&mut tx).await.unwrap();
             assert_eq!(near.len(), found, "{settings:?}");
         } else {
             panic!("another plan: {plan:#?}");
