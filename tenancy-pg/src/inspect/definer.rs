@@ -31,7 +31,7 @@ struct Function {
     is_parsed: bool,
     /// The tables on which a trigger runs it.
     triggers: Vec<String>,
-    /// Whether the service may call it by name.
+    /// Whether the service may call it, by name or as a part of an aggregate.
     callable: bool,
 }
 
@@ -142,14 +142,37 @@ const WITH_STATE: [&str; 10] =
 const MAY_SHADOW: &str =
     "select exists (select from unnest($1::oid[]) u where has_database_privilege(u, current_database(), 'TEMPORARY'))";
 
-/// A trigger runs its function without asking whether the caller may.
+/// A trigger runs its function without asking whether the caller may, and so does an aggregate its own. A statement sets off
+/// the triggers of what it changes by another name as well: of children and partitions, of the tables behind a view or
+/// rule, and of those that a foreign key carries it on to.
 const FUNCTIONS: &str = "
-with reached as (
+with recursive reached(oid) as (
     select c.oid from pg_class c
     where c.oid >= 16384 and c.relkind in ('r', 'p', 'v', 'f')
       and exists (select from unnest($1::oid[]) u
                   where has_table_privilege(u, c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE')
                      or has_any_column_privilege(u, c.oid, 'INSERT, UPDATE'))
+    union
+    select beyond.oid from reached cross join lateral (
+        select inhrelid as oid from pg_inherits where inhparent = reached.oid
+        union all
+        select conrelid from pg_constraint
+        where contype = 'f' and confrelid = reached.oid and (confdeltype in ('c', 'n', 'd') or confupdtype in ('c', 'n', 'd'))
+        union all
+        select d.refobjid from pg_rewrite r join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = r.oid
+        where r.ev_class = reached.oid and d.refclassid = 'pg_class'::regclass
+    ) as beyond
+), called as (
+    select p.oid from pg_proc p
+    where p.oid >= 16384
+      and exists (select from unnest($1::oid[]) u where has_function_privilege(u, p.oid, 'EXECUTE')
+                                                    and has_schema_privilege(u, p.pronamespace, 'USAGE'))
+), callable as (
+    select oid from called
+    union
+    select step from called join pg_aggregate a on a.aggfnoid = called.oid
+    cross join lateral unnest(array[aggtransfn, aggfinalfn, aggcombinefn, aggserialfn, aggdeserialfn, aggmtransfn,
+                                    aggminvtransfn, aggmfinalfn]::oid[]) as step
 ), triggered as (
     select t.tgfoid, array_agg(distinct format('%I.%I', n.nspname, c.relname)) as tables
     from pg_trigger t join reached on reached.oid = t.tgrelid join pg_class c on c.oid = t.tgrelid
@@ -161,16 +184,12 @@ select n.nspname::text as schema, p.proname::text as name, oidvectortypes(p.proa
        l.lanname = any($2) or p.proname like 'dblink_connect%' as remembers, p.prosrc as source, p.prosqlbody is not null as is_parsed,
        (select substr(c, 13) from unnest(p.proconfig) c where c like 'search_path=%') as search_path,
        coalesce(t.tables, '{}') as triggers,
-       p.prorettype not in ('trigger'::regtype, 'event_trigger'::regtype)
-         and exists (select from unnest($1::oid[]) u where has_function_privilege(u, p.oid, 'EXECUTE')
-                                                       and has_schema_privilege(u, n.oid, 'USAGE')) as callable
+       p.prorettype not in ('trigger'::regtype, 'event_trigger'::regtype) and c.oid is not null as callable
 from pg_proc p join pg_namespace n on n.oid = p.pronamespace join pg_language l on l.oid = p.prolang
-left join triggered t on t.tgfoid = p.oid
+left join triggered t on t.tgfoid = p.oid left join callable c on c.oid = p.oid
 where p.oid >= 16384 and ((p.prosecdef and not p.proowner = any($1)) or p.proleakproof or l.lanname = any($2)
                           or p.proname like 'dblink_connect%')
   and not exists (select from pg_depend d where p.proleakproof and not p.prosecdef and not l.lanname = any($2) and d.classid = 'pg_proc'::regclass
                     and d.objid = p.oid and d.deptype = 'e')
-  and (t.tgfoid is not null
-       or exists (select from unnest($1::oid[]) u where has_function_privilege(u, p.oid, 'EXECUTE')
-                                                    and has_schema_privilege(u, n.oid, 'USAGE')))
+  and (t.tgfoid is not null or c.oid is not null)
 order by 1, 2, 3";

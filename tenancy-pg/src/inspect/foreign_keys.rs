@@ -22,8 +22,12 @@ struct ForeignKey {
     definition: String,
     /// Whether the service may put rows into the child.
     writes_child: bool,
-    /// Whether the service may change the parent in a way that the key carries on to the child.
+    /// Whether the service can change the parent in a way that the key carries on to the child.
     carries_on: bool,
+    /// Whether a change sets the tenant column to its default, which is not the row key.
+    to_default: bool,
+    /// Whether it compares the tenant columns.
+    pairs: bool,
 }
 
 pub(super) async fn findings(connection: &mut PgConnection, catalog: &Catalog<'_>) -> Result<Vec<Finding>, PgError> {
@@ -40,6 +44,7 @@ pub(super) async fn findings(connection: &mut PgConnection, catalog: &Catalog<'_
 impl ForeignKey {
     fn finding(&self, catalog: &Catalog<'_>) -> Option<Finding> {
         match (catalog.table(self.child).is_some(), catalog.table(self.parent).is_some()) {
+            (true, true) if self.pairs => self.to_default.then(|| self.moving()),
             (true, true) => Some(self.between_tenants(catalog)),
             (false, true) => Some(self.of_stranger()),
             (true, false) => self.carries_on.then(|| self.hanging_on_stranger()),
@@ -90,14 +95,22 @@ impl ForeignKey {
     }
 
     fn hanging_on_stranger(&self) -> Finding {
-        let why = "The service may change the table that this key refers to, which is no tenant's, and the key carries the \
-                   change on to the rows of all tenants. Policies do not hold what a key carries on.";
+        let why = "The service can change the table that this key refers to, which is no tenant's, itself or by way of another \
+                   key, and this one carries the change on to the rows of all tenants. Policies do not hold what a key \
+                   carries on.";
+        Finding::fatal(Code::KeyCarriesOn, self.object(), why, self.acting_no_more())
+    }
+
+    fn moving(&self) -> Finding {
+        let why = "When the row that is referred to goes, this key gives the tenant column its default, and the row to whoever \
+                   that names. Policies do not hold what a key carries on.";
+        Finding::fatal(Code::KeyCarriesOn, self.object(), why, self.acting_no_more())
+    }
+
+    fn acting_no_more(&self) -> String {
         let (name, child) = (quote_ident(&self.name), &self.child_name);
-        let fix = format!(
-            "ALTER TABLE {child} DROP CONSTRAINT {name}, ADD CONSTRAINT {name} {};",
-            without_actions(&self.definition)
-        );
-        Finding::fatal(Code::KeyCarriesOn, self.object(), why, fix)
+        let rest = without_actions(&self.definition);
+        format!("ALTER TABLE {child} DROP CONSTRAINT {name}, ADD CONSTRAINT {name} {rest};")
     }
 
     fn dropped(&self) -> String {
@@ -116,10 +129,25 @@ fn without_actions(definition: &str) -> &str {
 }
 
 /// What a partition has of its parent's is the parent's.
+///
+/// The service changes what it has a right to and, past policies and rights, whatever keys with an action carry that on to,
+/// over as many tables as there are.
 const FOREIGN_KEYS: &str = "
-with tenant as (
-    select t.oid, a.attnum from unnest($1::oid[], $2::text[]) as t(oid, col)
+with recursive tenant as (
+    select t.oid, a.attnum, pg_get_expr(d.adbin, d.adrelid) as by_default from unnest($1::oid[], $2::text[]) as t(oid, col)
     join pg_attribute a on a.attrelid = t.oid and a.attname = t.col and a.attnum > 0 and not a.attisdropped
+    left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
+), acts as (
+    select conrelid, confrelid, confdeltype, confupdtype from pg_constraint
+    where contype = 'f' and (confdeltype in ('c', 'n', 'd') or confupdtype in ('c', 'n', 'd'))
+), changed(oid, deleted) as (
+    select confrelid, deleted from acts cross join unnest(array[true, false]) as deleted
+    where exists (select from unnest($3::oid[]) u
+                  where case when deleted then has_table_privilege(u, confrelid, 'DELETE')
+                             else has_any_column_privilege(u, confrelid, 'UPDATE') end)
+    union
+    select conrelid, deleted and confdeltype = 'c' from changed join acts on confrelid = changed.oid
+    where (deleted and confdeltype in ('c', 'n', 'd')) or (not deleted and confupdtype in ('c', 'n', 'd'))
 )
 select k.conname::text as name, k.conrelid as child, k.confrelid as parent,
        (select format('%I.%I', n.nspname, c.relname) from pg_class c join pg_namespace n on n.oid = c.relnamespace
@@ -130,11 +158,15 @@ select k.conname::text as name, k.conrelid as child, k.confrelid as parent,
              join pg_attribute a on a.attrelid = k.confrelid and a.attnum = u.n order by u.i) as referenced,
        pg_get_constraintdef(k.oid) as definition,
        exists (select from unnest($3::oid[]) u where has_any_column_privilege(u, k.conrelid, 'INSERT, UPDATE')) as writes_child,
-       exists (select from unnest($3::oid[]) u
-               where (k.confdeltype in ('c', 'n', 'd') and has_table_privilege(u, k.confrelid, 'DELETE'))
-                  or (k.confupdtype in ('c', 'n', 'd') and has_any_column_privilege(u, k.confrelid, 'UPDATE'))) as carries_on
+       exists (select from changed where changed.oid = k.confrelid
+               and ((deleted and k.confdeltype in ('c', 'n', 'd')) or (not deleted and k.confupdtype in ('c', 'n', 'd')))) as carries_on,
+       coalesce(child.by_default !~ '(current_setting|signed_row_key_[a-z]+)\\('
+         and (k.confupdtype = 'd' or (k.confdeltype = 'd' and (k.confdelsetcols is null or child.attnum = any(k.confdelsetcols)))), false) as to_default,
+       exists (select from unnest(k.conkey, k.confkey) as pair(here, there)
+               where here = child.attnum and there = parent.attnum) as pairs
 from pg_constraint k left join tenant child on child.oid = k.conrelid left join tenant parent on parent.oid = k.confrelid
 where k.contype = 'f' and k.conparentid = 0 and (child.oid is not null or parent.oid is not null)
-  and not exists (select from unnest(k.conkey, k.confkey) as pair(here, there)
-                  where here = child.attnum and there = parent.attnum)
+  and (not exists (select from unnest(k.conkey, k.confkey) as pair(here, there)
+                   where here = child.attnum and there = parent.attnum)
+       or k.confupdtype = 'd' or k.confdeltype = 'd')
 order by child_name, k.conname";

@@ -21,6 +21,11 @@ pub(super) async fn findings(
         .bind(&catalog.reach)
         .fetch_all(&mut *connection)
         .await?;
+    let extensions: Vec<String> = unnamed::query_scalar(RUN_TEXT)
+        .bind(SYMBOLS.map(str::to_owned).to_vec())
+        .bind(&catalog.reach)
+        .fetch_all(&mut *connection)
+        .await?;
     let settings: Vec<(Option<String>, Option<String>, String)> =
         unnamed::query_as(SETTINGS).bind(&catalog.reach).fetch_all(connection).await?;
     let mut all: Vec<Finding> =
@@ -28,6 +33,7 @@ pub(super) async fn findings(
     if !open.is_empty() {
         all.push(not_hardened(&open, hardening));
     }
+    all.extend(extensions.into_iter().map(|function| runs_text(catalog, function, hardening)));
     Ok(all)
 }
 
@@ -38,6 +44,14 @@ fn not_hardened(open: &[String], severity: Severity) -> Finding {
                run code from text or change settings. SQL that a tenant smuggles in gets further with them.";
     let fix = format!("-- as a superuser, see hardening_sql:\n{}", hardening_sql());
     Finding { severity, ..Finding::warning(Code::NotHardened, open.join(", "), why, fix) }
+}
+
+/// What `hardening_sql` can't close, because no new database has it.
+fn runs_text(catalog: &Catalog<'_>, function: String, severity: Severity) -> Finding {
+    let why = "This function of an extension runs a text as SQL, here or on another connection, out of the guard's sight. In the \
+               plain modes such a text can change the row key, read, and put it back.";
+    let fix = format!("REVOKE EXECUTE ON FUNCTION {function} FROM {};", catalog.grantees());
+    Finding { severity, ..Finding::warning(Code::NotHardened, function, why, fix) }
 }
 
 /// Any role may give its own sessions other settings, for ever.
@@ -56,6 +70,26 @@ fn setting(role: Option<String>, database: Option<String>, name: &str) -> Findin
     let name = quote_ident(name);
     Finding::warning(Code::RoleSetting, format!("{name} of {object}"), why, format!("ALTER {alter} RESET {name};"))
 }
+
+/// By the name of their C function, whatever SQL calls them: of `tablefunc`, `xml2` and `dblink`, as Postgres ships them.
+const SYMBOLS: [&str; 7] = [
+    "crosstab",
+    "crosstab_hash",
+    "connectby_text",
+    "connectby_text_serial",
+    "xpath_table",
+    "dblink_record",
+    "dblink_exec",
+];
+
+const RUN_TEXT: &str = "
+select format('%I.%I(%s)', n.nspname, p.proname, oidvectortypes(p.proargtypes))
+from pg_proc p join pg_namespace n on n.oid = p.pronamespace join pg_language l on l.oid = p.prolang
+where p.oid >= 16384 and l.lanname = 'c' and p.prosrc = any($1)
+  and exists (select from pg_roles u where u.oid = any($2) and not u.rolsuper
+                                       and has_function_privilege(u.oid, p.oid, 'EXECUTE')
+                                       and has_schema_privilege(u.oid, n.oid, 'USAGE'))
+order by 1";
 
 const OPEN: &str = "
 select what from (

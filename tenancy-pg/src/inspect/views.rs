@@ -26,8 +26,11 @@ struct Edge {
     read: Oid,
 }
 
-/// Which view, materialized view or rule reads which relation.
-pub(super) struct Views(HashMap<Oid, Vec<Edge>>);
+/// Which view, materialized view or rule reads which relation, and which children a relation has.
+pub(super) struct Views {
+    edges: HashMap<Oid, Vec<Edge>>,
+    children: HashMap<Oid, Vec<Oid>>,
+}
 
 /// What is behind a view.
 #[derive(Default)]
@@ -43,10 +46,33 @@ pub(super) struct Behind {
 impl Views {
     pub(super) async fn load(connection: &mut PgConnection) -> Result<Self, PgError> {
         let mut edges: HashMap<Oid, Vec<Edge>> = HashMap::new();
-        for edge in unnamed::query_as::<Edge>(EDGES).fetch_all(connection).await? {
+        for edge in unnamed::query_as::<Edge>(EDGES).fetch_all(&mut *connection).await? {
             edges.entry(edge.reader).or_default().push(edge);
         }
-        Ok(Self(edges))
+        let mut children: HashMap<Oid, Vec<Oid>> = HashMap::new();
+        for (parent, child) in unnamed::query_as::<(Oid, Oid)>(CHILDREN).fetch_all(connection).await? {
+            children.entry(parent).or_default().push(child);
+        }
+        Ok(Self { edges, children })
+    }
+
+    /// Whether rows of a tenant table come out of a relation: because it reads the table, by way of whatever views and
+    /// copies, or because it is a parent of one and shows the child's rows by its own policies.
+    pub(super) fn gives_tenants(&self, relation: Oid, catalog: &Catalog<'_>) -> bool {
+        let (mut seen, mut left) = (vec![relation], vec![relation]);
+        while let Some(next) = left.pop() {
+            let read = self.edges.get(&next).into_iter().flatten().filter(|edge| !edge.is_rule).map(|edge| edge.read);
+            for beyond in read.chain(self.children.get(&next).into_iter().flatten().copied()) {
+                if catalog.table(beyond).is_some() {
+                    return true;
+                }
+                if !seen.contains(&beyond) {
+                    seen.push(beyond);
+                    left.push(beyond);
+                }
+            }
+        }
+        false
     }
 
     /// Follows a view to the tables behind it.
@@ -59,7 +85,7 @@ impl Views {
     /// Follows what the rules on a relation do.
     pub(super) fn behind_rules(&self, relation: Oid, catalog: &Catalog<'_>) -> Behind {
         let mut behind = Behind::default();
-        for edge in self.0.get(&relation).into_iter().flatten().filter(|edge| edge.is_rule) {
+        for edge in self.edges.get(&relation).into_iter().flatten().filter(|edge| edge.is_rule) {
             self.step(edge, catalog, &mut vec![relation], &mut behind);
         }
         behind
@@ -70,7 +96,7 @@ impl Views {
             return;
         }
         seen.push(view);
-        for edge in self.0.get(&view).into_iter().flatten().filter(|edge| !edge.is_rule) {
+        for edge in self.edges.get(&view).into_iter().flatten().filter(|edge| !edge.is_rule) {
             self.step(edge, catalog, seen, behind);
         }
     }
@@ -80,7 +106,7 @@ impl Views {
         if !edge.invoker && edge.kind == "v" && !behind.as_owner.contains(&edge.reader_name) {
             behind.as_owner.push(edge.reader_name.clone());
         }
-        let is_view = self.0.get(&edge.read).is_some_and(|edges| edges.iter().any(|next| next.kind == "v"));
+        let is_view = self.edges.get(&edge.read).is_some_and(|edges| edges.iter().any(|next| next.kind == "v"));
         if is_view {
             return self.follow(edge.read, catalog, seen, behind);
         }
@@ -90,6 +116,8 @@ impl Views {
         }
     }
 }
+
+const CHILDREN: &str = "select inhparent, inhrelid from pg_inherits order by 1, 2";
 
 const EDGES: &str = "
 select distinct c.oid as reader, format('%I.%I', n.nspname, c.relname) as reader_name, c.relkind::text as kind,

@@ -68,7 +68,7 @@ impl World<'_> {
             return None;
         }
         let behind = self.views.behind(reached.oid, self.catalog);
-        let reads_tenants = behind.ends.iter().any(|end| self.catalog.table(*end).is_some());
+        let reads_tenants = self.views.gives_tenants(reached.oid, self.catalog);
         if self.global.contains(&reached.oid) {
             return match (reads_tenants, reached.kind.as_str()) {
                 (true, _) => Some(self.global_reads_tenant(reached)),
@@ -124,8 +124,8 @@ impl World<'_> {
     }
 
     fn global_reads_tenant(&self, reached: &Reached) -> Finding {
-        let why =
-            "It is declared global and reads a tenant table. In whose name it reads is up to whoever makes it anew.";
+        let why = "It is declared global and rows of a tenant table come out of it: it reads one, or a copy of one, or is a \
+                   parent of one. The table's own policies do not say which.";
         let object = reached.object();
         let fix = self.catalog.revoke_all(&object);
         Finding::fatal(Code::GlobalReadsTenant, object, why, fix)
