@@ -53,6 +53,15 @@ pub(crate) fn quote_ident(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
+/// Quotes the name of a role. The server takes `"public"`, quotes and all, for everybody, and lets nobody call a role that
+/// or `none`: such a name is changed into one that no role can be thought to have, so that the server refuses it by name.
+pub(crate) fn quote_role(name: &str) -> String {
+    match name {
+        "public" | "none" => quote_ident(&format!("{name} is no role")),
+        role => quote_ident(role),
+    }
+}
+
 /// Quotes a text. The `E` form reads the same whatever `standard_conforming_strings` says.
 pub(crate) fn quote_text(text: &str) -> String {
     if text.contains('\\') {
@@ -73,6 +82,7 @@ mod tests {
     fn quotes_are_doubled_and_nothing_else_changes() {
         assert_eq!(quote_ident(r#"we"ird"#), r#""we""ird""#);
         assert_eq!(quote_ident("Größe x"), "\"Größe x\"");
+        assert_eq!([quote_role("public"), quote_role("Public")], ["\"public is no role\"", "\"Public\""]);
         assert_eq!(quote_text("it's"), "'it''s'");
         assert_eq!(quote_text(r"a\'b"), r"E'a\\''b'");
     }

@@ -4,7 +4,7 @@ use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{AssertSqlSafe, Connection};
 
 use crate::error::PgError;
-use crate::ident::quote_ident;
+use crate::ident::quote_role;
 use crate::options::quiet;
 
 /// Makes the schema `tenancy_control`, or what is missing of it, as an owner, and lets `control_role` use it.
@@ -13,7 +13,7 @@ use crate::options::quiet;
 /// # Errors
 /// [`PgError`] when the owner can't connect, may not make it, or there is no such role.
 pub async fn migrate_control(owner: PgConnectOptions, control_role: &str) -> Result<(), PgError> {
-    let role = quote_ident(control_role);
+    let role = quote_role(control_role);
     let grants = format!(
         "grant select, insert, update, delete on all tables in schema tenancy_control to {role}; \
          revoke all on tenancy_control.audit from {role};"
@@ -28,7 +28,7 @@ pub async fn migrate_control(owner: PgConnectOptions, control_role: &str) -> Res
 /// # Errors
 /// As [`migrate_control`].
 pub async fn migrate_audit(owner: PgConnectOptions, audit_role: &str) -> Result<(), PgError> {
-    let role = quote_ident(audit_role);
+    let role = quote_role(audit_role);
     let grants = format!(
         "revoke all on all tables in schema tenancy_control from {role}; \
          grant select, insert on tenancy_control.audit to {role};"

@@ -41,7 +41,7 @@ pub enum DeclarationError {
         /// What is wrong with it.
         why: &'static str,
     },
-    /// A legacy role declared twice, or one without an end or a reason.
+    /// A legacy role declared twice, one without an end or a reason, or what is no role: `public` is everybody.
     #[error("the legacy role {role} {why}")]
     LegacyRole {
         /// The role.

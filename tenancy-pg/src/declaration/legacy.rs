@@ -21,6 +21,9 @@ impl LegacyRole {
     pub(super) fn parse(role: &str, until: &str, reason: &str) -> Result<Self, DeclarationError> {
         let refused = |why| DeclarationError::LegacyRole { role: role.to_owned(), why };
         let ends = midnight(until).ok_or_else(|| refused("needs the day of its end, as in 2027-03-31"))?;
+        if matches!(role, "public" | "none") {
+            return Err(refused("is no role"));
+        }
         if reason.trim().is_empty() {
             return Err(refused("needs a reason"));
         }

@@ -1,7 +1,7 @@
 //! What the eraser needs in the database.
 
 use crate::declaration::Declaration;
-use crate::ident::quote_ident;
+use crate::ident::quote_role;
 
 /// The statements that let `eraser_role` erase a life: reading and deleting in the declared tenant tables, for the row
 /// key that its own setting names; the registry; and the schema `tenancy_erasure`, which remembers how far each erasure
@@ -11,7 +11,7 @@ use crate::ident::quote_ident;
 /// Grant the role `pg_read_all_stats` as well: without it nobody can say that nothing is open any more.
 #[must_use]
 pub fn erasure_sql(declaration: &Declaration, eraser_role: &str) -> String {
-    let eraser = quote_ident(eraser_role);
+    let eraser = quote_role(eraser_role);
     let mut sql = format!(
         "create schema if not exists tenancy_erasure;
 revoke all on schema tenancy_erasure from public;

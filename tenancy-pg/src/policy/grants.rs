@@ -1,13 +1,13 @@
 //! Rights: what roles need, and what every new database gives them beyond it.
 
 use crate::declaration::Declaration;
-use crate::ident::quote_ident;
+use crate::ident::quote_role;
 
 /// What the service's role needs: reading and writing in tenant tables, reading in global ones, and nothing that goes
 /// past row level security (`TRUNCATE`, `REFERENCES`, `TRIGGER`). Identity columns need no more; a sequence of its own does.
 #[must_use]
 pub fn grant_sql(declaration: &Declaration, role: &str) -> String {
-    let role = quote_ident(role);
+    let role = quote_role(role);
     let mut sql = String::new();
     let tenant = declaration.tenant_tables().iter().map(|t| (&t.relation, "SELECT, INSERT, UPDATE, DELETE"));
     let global = declaration.global_tables().iter().map(|relation| (relation, "SELECT"));

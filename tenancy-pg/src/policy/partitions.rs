@@ -4,12 +4,13 @@ use super::names::POLICY;
 use super::roles::Roles;
 use super::step::{Locks, Step};
 use crate::declaration::TenantTable;
-use crate::ident::{quote_ident, quote_text};
+use crate::ident::{quote_ident, quote_role, quote_text};
 
 /// Protects the partitions that are there when it runs, however many.
 pub(super) fn all(table: &TenantTable, roles: &Roles) -> Step {
-    let (policy, bound) = (quote_ident(POLICY), table.bound_sql());
-    let app = quote_ident(roles.app());
+    // Each text goes through `format`, in which the partition has a place: a per cent sign in a name is a per cent sign.
+    let [policy, bound, app] =
+        [quote_ident(POLICY), table.bound_sql(), quote_role(roles.app())].map(|sql| sql.replace('%', "%%"));
     let protect = [
         "ALTER TABLE %1$s ENABLE ROW LEVEL SECURITY".to_owned(),
         "ALTER TABLE %1$s FORCE ROW LEVEL SECURITY".to_owned(),
@@ -30,16 +31,12 @@ pub(super) fn all(table: &TenantTable, roles: &Roles) -> Step {
     )
 }
 
-/// `%1$s` is the partition. The names in the statements go through `format` as arguments, so that a per cent sign in one
-/// is a per cent sign.
+/// `%1$s` is the partition.
 fn for_each(table: &TenantTable, statements: &[String]) -> String {
     let parent = quote_text(&table.relation.to_string());
     let each: String = statements
         .iter()
-        .map(|sql| {
-            let sql = sql.replace('%', "%%").replace("%%1$s", "%1$s");
-            format!("        EXECUTE pg_catalog.format({}, part);\n", quote_text(&sql))
-        })
+        .map(|sql| format!("        EXECUTE pg_catalog.format({}, part);\n", quote_text(sql)))
         .collect();
     let body = format!(
         "DECLARE part regclass;\nBEGIN\n    FOR part IN SELECT relid FROM pg_catalog.pg_partition_tree({parent}) \

@@ -3,7 +3,7 @@
 use super::roles::Roles;
 use super::step::{Locks, Step};
 use crate::declaration::{Declaration, TenantTable};
-use crate::ident::quote_ident;
+use crate::ident::quote_role;
 
 /// Makes the registry, where one is declared. In signed mode it belongs to another owner, and a superuser makes it.
 pub(super) fn registry_step(declaration: &Declaration, roles: &Roles) -> Option<Step> {
@@ -14,7 +14,7 @@ pub(super) fn registry_step(declaration: &Declaration, roles: &Roles) -> Option<
          live boolean NOT NULL DEFAULT true\n);\nREVOKE ALL ON TABLE {REGISTRY} FROM PUBLIC;\n",
         key.sql()
     );
-    if let Some(role) = roles.registrar_role().map(quote_ident) {
+    if let Some(role) = roles.registrar_role().map(quote_role) {
         up += &format!(
             "GRANT USAGE ON SCHEMA tenancy TO {role};\nGRANT SELECT, INSERT, UPDATE, DELETE ON TABLE {REGISTRY} TO {role};\n"
         );

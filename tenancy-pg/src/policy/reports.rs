@@ -6,7 +6,7 @@ use super::roles::{Roles, report_grant_sql, usage_sql};
 use super::step::{Locks, Step};
 use crate::declaration::{Declaration, Relation, ReportRelation};
 use crate::error::PgError;
-use crate::ident::quote_ident;
+use crate::ident::{quote_ident, quote_role};
 
 /// What the role was granted on one relation.
 #[derive(sqlx::FromRow)]
@@ -65,7 +65,7 @@ pub(super) async fn steps(
             Locks::Catalog,
             format!("reports read the declared columns of {relation}"),
             report_grant_sql(report, role),
-            format!("REVOKE ALL ON TABLE {relation} FROM {};\n{again}", quote_ident(role)),
+            format!("REVOKE ALL ON TABLE {relation} FROM {};\n{again}", quote_role(role)),
         ));
     }
     for granted in granted.iter().filter(|granted| !reports.iter().any(|report| granted.is(&report.relation))) {
@@ -74,7 +74,7 @@ pub(super) async fn steps(
         steps.push(Step::new(
             Locks::Catalog,
             format!("nobody declared {relation} as a report"),
-            format!("REVOKE ALL ON {kind} {relation} FROM {};\n", quote_ident(role)),
+            format!("REVOKE ALL ON {kind} {relation} FROM {};\n", quote_role(role)),
             again.clone(),
         ));
     }

@@ -7,7 +7,7 @@ use super::roles::Roles;
 use super::step::{Locks, Step};
 use crate::declaration::{Declaration, Relation};
 use crate::error::PgError;
-use crate::ident::quote_ident;
+use crate::ident::{quote_ident, quote_role};
 
 /// A right on a relation of somebody's schema that the service's role has, or gets through a role or PUBLIC.
 #[derive(Debug, sqlx::FromRow)]
@@ -94,7 +94,7 @@ fn revoke(right: &Right, relation: &Relation, declared: bool) -> Step {
 }
 
 fn grant(relation: &Relation, rights: &str, app: &str) -> Step {
-    let app = quote_ident(app);
+    let app = quote_role(app);
     Step::new(
         Locks::Catalog,
         format!("the service uses {relation}"),
@@ -122,7 +122,7 @@ async fn on_schemas(
     let schemas: Vec<&str> = tenant.chain(declaration.global_tables()).map(Relation::schema).collect();
     let rights: Vec<SchemaRight> =
         sqlx::query_as(SCHEMAS).bind(schemas).bind(roles.app()).fetch_all(connection).await?;
-    let app = quote_ident(roles.app());
+    let app = quote_role(roles.app());
     let mut steps = Vec::new();
     for SchemaRight { schema, usage, create, declared } in rights {
         let schema = quote_ident(&schema);

@@ -3,7 +3,7 @@
 use super::grants::grant_sql;
 use super::step::{Locks, Step};
 use crate::declaration::{Declaration, Relation, ReportRelation};
-use crate::ident::quote_ident;
+use crate::ident::quote_role;
 
 /// The roles that a migration names: the service's, and those that it has beside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl Roles {
     }
 
     pub(super) fn grants_step(&self, declaration: &Declaration) -> Step {
-        let app = quote_ident(&self.app);
+        let app = quote_role(&self.app);
         let all = declaration.tenant_tables().iter().map(|table| &table.relation).chain(declaration.global_tables());
         let mut up = grant_sql(declaration, &self.app);
         let mut down: String = all.map(|relation| revoke(relation, &app)).collect();
@@ -53,7 +53,7 @@ impl Roles {
             let Some(role) = self.report.as_deref() else { break };
             up += &usage_sql("GRANT", "TO", report, role);
             up += &report_grant_sql(report, role);
-            down += &revoke(&report.relation, &quote_ident(role));
+            down += &revoke(&report.relation, &quote_role(role));
         }
         Step::new(Locks::Catalog, "the service reads and writes as a plain role", up, down)
     }
@@ -61,13 +61,13 @@ impl Roles {
 
 /// Rights on the declared columns, and no other: taking those on the table away takes those on columns with them.
 pub(super) fn report_grant_sql(report: &ReportRelation, role: &str) -> String {
-    let (relation, columns, role) = (&report.relation, report.columns_sql(), quote_ident(role));
+    let (relation, columns, role) = (&report.relation, report.columns_sql(), quote_role(role));
     format!("REVOKE ALL ON TABLE {relation} FROM {role};\nGRANT SELECT ({columns}) ON TABLE {relation} TO {role};\n")
 }
 
 /// `GRANT .. TO`, or `REVOKE .. FROM`.
 pub(super) fn usage_sql(give: &str, to: &str, report: &ReportRelation, role: &str) -> String {
-    format!("{give} USAGE ON SCHEMA {} {to} {};\n", report.relation.schema.quoted(), quote_ident(role))
+    format!("{give} USAGE ON SCHEMA {} {to} {};\n", report.relation.schema.quoted(), quote_role(role))
 }
 
 fn revoke(relation: &Relation, role: &str) -> String {

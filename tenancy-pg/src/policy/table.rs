@@ -3,7 +3,7 @@
 use super::names::{FLOOR, POLICY, REPORT, legacy_policy};
 use super::wanted::ends;
 use crate::declaration::{Declaration, LegacyRole, TenantTable};
-use crate::ident::{quote_ident, quote_text};
+use crate::ident::{quote_ident, quote_role, quote_text};
 use crate::signed::{EVERY, REACH_SETTING, Verifier};
 
 /// The statements that protect every declared tenant table, for a migration that the owner runs: the short form of
@@ -83,7 +83,7 @@ impl TenantTable {
     /// rows the policy of everybody lets through. With neither there is no row.
     pub(crate) fn create_report_sql(&self, role: &str) -> String {
         let (table, policy, every) = (&self.relation, quote_ident(REPORT), self.every_sql());
-        format!("CREATE POLICY {policy} ON {table} FOR SELECT TO {}\n    USING ({every});\n", quote_ident(role))
+        format!("CREATE POLICY {policy} ON {table} FOR SELECT TO {}\n    USING ({every});\n", quote_role(role))
     }
 
     /// Whether the scope reaches every tenant, as the server knows it.

@@ -10,7 +10,7 @@ use super::report::{Command, Crossing, CrossingKind, Party, ProbeReport};
 use super::session::{Outcome, Session};
 use crate::declaration::Declaration;
 use crate::error::PgError;
-use crate::ident::{quote_ident, quote_text};
+use crate::ident::{quote_role, quote_text};
 
 /// A tenant of the probe, and how its rows are told from the other's.
 pub(super) struct Tenant {
@@ -184,5 +184,5 @@ pub(super) const PAIRS: [(Party, Party); 4] =
     [(Party::A, Party::B), (Party::B, Party::A), (Party::Nobody, Party::A), (Party::Nobody, Party::B)];
 
 pub(super) fn role_sql(role: &str) -> String {
-    quote_ident(role)
+    quote_role(role)
 }

@@ -4,7 +4,7 @@ use sqlx::postgres::PgConnection;
 
 use crate::declaration::{Declaration, RowKeyType, TenantTable};
 use crate::error::PgError;
-use crate::ident::quote_ident;
+use crate::ident::{quote_ident, quote_role};
 use crate::policy::POLICY;
 
 /// The statements that make the job queue, for a migration that the owner runs. Idempotent.
@@ -20,7 +20,7 @@ pub fn queue_sql(declaration: &Declaration, app_role: &str, worker_role: &str) -
     let key = declaration.row_key_type().unwrap_or(RowKeyType::Uuid).sql();
     let references = if declaration.registry() { " references tenancy.tenant (row_key) on delete cascade" } else { "" };
     let bound = bound_sql(declaration);
-    let (app, worker, policy) = (quote_ident(app_role), quote_ident(worker_role), quote_ident(POLICY));
+    let (app, worker, policy) = (quote_role(app_role), quote_role(worker_role), quote_ident(POLICY));
     format!(
         "create schema if not exists tenancy_queue;
 revoke all on schema tenancy_queue from public;

@@ -1,13 +1,13 @@
 //! What every new database leaves open to every role, beyond large objects.
 
-use crate::ident::{quote_ident, quote_text};
+use crate::ident::{quote_role, quote_text};
 
 /// The statements that close it, and leave it open to some roles by name, for a superuser. Part of
 /// [`hardening_sql_keeping`](crate::hardening_sql_keeping).
 pub(crate) fn hardening_sql(keepers: &[&str]) -> String {
     let mut sql = change("REVOKE", "FROM PUBLIC");
-    // The server takes a quoted "public" for PUBLIC, which is everybody.
-    let keepers: Vec<String> = keepers.iter().filter(|role| **role != "public").map(|role| quote_ident(role)).collect();
+    // Everybody is no role that keeps anything.
+    let keepers: Vec<String> = keepers.iter().filter(|role| **role != "public").map(|role| quote_role(role)).collect();
     if !keepers.is_empty() {
         sql += &change("GRANT", &format!("TO {}", keepers.join(", ")));
     }

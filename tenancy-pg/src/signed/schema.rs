@@ -2,7 +2,7 @@
 
 use super::verifier::{SCHEMA, Verifier};
 use crate::declaration::{Declaration, RowKeyType};
-use crate::ident::quote_ident;
+use crate::ident::quote_role;
 
 /// What signed mode needs in the database: the schema `tenancy` with its owner, the registry of tenants, the table of
 /// signing keys, the verifier for the declared type of row key, and where a report is declared the one for its reach.
@@ -18,7 +18,7 @@ use crate::ident::quote_ident;
 #[must_use]
 pub fn signed_schema_sql(declaration: &Declaration, owner: &str, apps: &[&str]) -> String {
     let row_key_type = declaration.row_key_type().unwrap_or(RowKeyType::Uuid);
-    let owner = quote_ident(owner);
+    let owner = quote_role(owner);
     let mut sql = format!(
         "{MAKE_OWNER}\
          CREATE SCHEMA IF NOT EXISTS {SCHEMA};\n\
@@ -45,7 +45,7 @@ fn verifier_sql(verifier: &Verifier, apps: &[&str]) -> String {
     let mut sql = verifier.create_sql();
     sql += &format!("ALTER FUNCTION {call} OWNER TO {OWNER_ROLE};\nREVOKE ALL ON FUNCTION {call} FROM PUBLIC;\n");
     for app in apps {
-        let app = quote_ident(app);
+        let app = quote_role(app);
         sql += &format!("GRANT USAGE ON SCHEMA {SCHEMA} TO {app};\nGRANT EXECUTE ON FUNCTION {call} TO {app};\n");
     }
     sql
@@ -57,7 +57,7 @@ fn verifier_sql(verifier: &Verifier, apps: &[&str]) -> String {
 /// It is the directory's role. The service's own must not be it: whoever can lift a fence is not held by it.
 #[must_use]
 pub fn registrar_sql(role: &str) -> String {
-    let role = quote_ident(role);
+    let role = quote_role(role);
     format!(
         "GRANT USAGE ON SCHEMA {SCHEMA} TO {role};\n\
          GRANT SELECT, INSERT, UPDATE (live) ON TABLE {SCHEMA}.tenant TO {role};\n"

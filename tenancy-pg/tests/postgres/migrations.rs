@@ -3,8 +3,11 @@
 use sqlx::migrate::Migrator;
 use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Connection};
-use tenancy_pg::{Database, Declaration, Migration, PgError, Roles, RowKeyType, Run, TenantTable, migrate};
-use tenancy_testkit::{APP, TestDatabase, TestTenants, ThrowawayPostgres};
+use tenancy_pg::{
+    Database, Declaration, Migration, PgError, Roles, RowKeyType, Run, TenantTable, erasure_sql, grant_sql, migrate,
+    queue_sql, registrar_sql, signed_schema_sql,
+};
+use tenancy_testkit::{APP, OWNER, TestDatabase, TestTenants, ThrowawayPostgres};
 
 use crate::catalog::{difference, dump};
 
@@ -139,6 +142,7 @@ async fn a_name_is_only_a_name() {
         ("dollars", "$$", "$tenancy$", "$1"),
         ("backslashes", "back\\slash", "a\\'b", "\\"),
         ("per cent signs", "50%", "%s", "%1$I"),
+        ("the place of a partition", "%1$s", "a %1$s", "%1$s"),
         ("ends of lines", "a\nb", "c\r\n; drop table x; --", "d\n"),
         ("sixty-three bytes", &"s".repeat(63), &"t".repeat(63), &"c".repeat(63)),
         ("sixty-three bytes of two each", &"ä".repeat(31), &"ö".repeat(31), &"ü".repeat(31)),
@@ -197,4 +201,41 @@ async fn everything_that_is_generated_at_once_shares_a_transaction() {
     let before = dump(&server).await;
     server.run_as_owner(&format!("begin; {} rollback", migration.up())).await;
     assert_eq!(difference(&before, &dump(&server).await), [""; 0]);
+}
+
+/// The server takes a quoted `"public"` for everybody. Whoever is asked for a role and gets that has been told nothing.
+#[tokio::test]
+async fn everybody_is_no_role() {
+    let server = empty().await;
+    made(&server, "uuid").await;
+    crate::common::plain_role(&server, "reports").await;
+    let signed = Declaration::builder().tenant_table(table("note", RowKeyType::Uuid)).signed().build().unwrap();
+    let plain = Declaration::builder().tenant_table(table("note", RowKeyType::Uuid)).registry();
+    let plain = plain.report("public", "note", ["tenant_id"]).build().unwrap();
+    let kinds: [(&str, &dyn Fn(&str) -> String); 10] = [
+        ("the schema of signed mode, its caller", &|role| signed_schema_sql(&signed, OWNER, &[role])),
+        ("the schema of signed mode, its owner", &|role| signed_schema_sql(&signed, role, &[])),
+        ("the keeper of the registry", &registrar_sql),
+        ("rights", &|role| grant_sql(&plain, role)),
+        ("a migration", &|role| Migration::of(&plain, &Roles::new(role)).up()),
+        ("a migration, who reads reports", &|role| Migration::of(&plain, &Roles::new(APP).report(role)).up()),
+        ("a migration, who keeps the registry", &|role| Migration::of(&plain, &Roles::new(APP).registrar(role)).up()),
+        ("the queue, who fills it", &|role| queue_sql(&plain, role, APP)),
+        ("the queue, who empties it", &|role| queue_sql(&plain, APP, role)),
+        ("who erases", &|role| erasure_sql(&plain, role)),
+    ];
+    let mut connection = PgConnection::connect_with(&server.superuser_options()).await.unwrap();
+    for (what, sql) in kinds {
+        for (role, is_one) in [("reports", true), ("public", false), ("none", false)] {
+            let ran = sqlx::raw_sql(AssertSqlSafe(format!("begin; {}; ", sql(role)))).execute(&mut connection).await;
+            let end = if is_one { "commit" } else { "rollback" };
+            sqlx::raw_sql(end).execute(&mut connection).await.unwrap();
+            let code = ran.err().map(|e| e.into_database_error().unwrap().code().unwrap().into_owned());
+            assert_eq!(code.as_deref(), (!is_one).then_some("42704"), "{what}: {role}");
+        }
+    }
+    for role in ["public", "none"] {
+        let declared = Declaration::builder().legacy_role(role, "2099-01-01", "the monolith").build();
+        assert!(declared.unwrap_err().to_string().contains("is no role"), "{role}");
+    }
 }
