@@ -60,7 +60,7 @@ pub(crate) fn check(sql: &str) -> Result<(), Forbidden> {
         return Err(Forbidden::Unreadable);
     }
     let mut part = Part::Start;
-    let (mut inserts, mut updates) = (false, false);
+    let (mut place, mut inserts, mut updates) = (Place::default(), false, false);
     for token in Lexer::new(sql) {
         let token = token?;
         part = match (part, token) {
@@ -84,11 +84,12 @@ pub(crate) fn check(sql: &str) -> Result<(), Forbidden> {
             Token::Word(word) if word.eq_ignore_ascii_case("into") && !inserts => return Err(Forbidden::Definition),
             Token::Word(word) => {
                 check_name(updates, |one| folds_to(word, one))?;
-                inserts = is_one_of(word, &["insert", "merge"]);
+                inserts = place.begins() && is_one_of(word, &["insert", "merge"]);
                 updates |= word.eq_ignore_ascii_case("update");
             }
             Token::Open | Token::Close | Token::Semicolon | Token::Other => inserts = false,
         }
+        place = place.behind(token);
     }
     Ok(())
 }
@@ -130,6 +131,47 @@ enum Part {
     After,
 }
 
+/// Whether a statement can begin here: what it does may be the name of a column as well, and `SELECT count(*) insert INTO
+/// taken` makes a table.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    /// How many parentheses are open.
+    depth: usize,
+    before: Before,
+    /// The statement's own verb has been read, behind its `WITH` if it has one.
+    has_verb: bool,
+}
+
+#[derive(Clone, Copy, Default)]
+enum Before {
+    #[default]
+    Nothing,
+    Open,
+    Close,
+    Other,
+}
+
+impl Place {
+    const fn begins(self) -> bool {
+        match self.before {
+            Before::Nothing | Before::Open => true,
+            Before::Close => self.depth == 0 && !self.has_verb,
+            Before::Other => false,
+        }
+    }
+
+    fn behind(self, token: Token<'_>) -> Self {
+        let before = match token {
+            Token::Open => return Self { depth: self.depth + 1, before: Before::Open, ..self },
+            Token::Close => return Self { depth: self.depth.saturating_sub(1), before: Before::Close, ..self },
+            Token::Semicolon => return self,
+            Token::Word(_) | Token::Quoted(_) | Token::Escaped | Token::Other => Before::Other,
+        };
+        let is_verb = matches!(token, Token::Word(word) if is_one_of(word, VERBS));
+        Self { before, has_verb: self.has_verb || is_verb && self.depth == 0 && self.begins(), ..self }
+    }
+}
+
 fn verb(word: &str) -> Result<Part, Forbidden> {
     if is_one_of(word, ADMITTED) {
         return Ok(Part::Body);
@@ -165,6 +207,8 @@ impl From<Unterminated> for Forbidden {
 }
 
 const ADMITTED: &[&str] = &["select", "insert", "update", "delete", "merge", "with", "values", "table", "call"];
+/// What one of them does, behind `WITH` or without it.
+const VERBS: &[&str] = &["select", "insert", "update", "delete", "merge", "values", "table"];
 const REFUSED: &[(&[&str], Forbidden)] = &[
     (&["begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release"], Forbidden::Transaction),
     (&["set", "reset", "discard", "load"], Forbidden::Session),
@@ -209,6 +253,9 @@ mod tests {
             "with x as (insert into note default values returning id) select * from x",
             "INSERT /* or */ INTO note values ($1)",
             "merge into note using y on true when matched then delete",
+            "; insert into note select insert from (values (1)) as v (insert)",
+            "with insert (merge) as (select count(*) into_it from note), x as (insert into note values (1) returning *) \
+                 merge into note using x on true when not matched then insert values (1)",
             "select 1 as explain",
             "select 'set_config', $$pg_settings$$ from set_config_of",
             "select name, setting from pg_settings for update",
@@ -232,6 +279,14 @@ mod tests {
             ("with x as (update only pg_catalog.\"pg_settings\" set setting = '') table x", Forbidden::Session),
             ("select U&\"set\\005fconfig\"('a.b', '', true)", Forbidden::Unreadable),
             ("select * into taken from note", Forbidden::Definition),
+            ("select insert into taken from n", Forbidden::Definition),
+            ("select count(*) merge into taken from note", Forbidden::Definition),
+            ("with n as (select 1) select count(*) insert into taken from n", Forbidden::Definition),
+            (
+                "with n as (insert into note values (1) returning f(1)) select f(1) insert into taken from n",
+                Forbidden::Definition,
+            ),
+            ("(select f(1) insert into taken)", Forbidden::Definition),
             ("explain select 1", Forbidden::Plan),
             (";/* a */ Explain (analyze, buffers) ((select 1))", Forbidden::Plan),
             ("explain analyze execute x", Forbidden::Plan),
