@@ -203,6 +203,9 @@ async fn everything_that_is_generated_at_once_shares_a_transaction() {
     assert_eq!(difference(&before, &dump(&server).await), [""; 0]);
 }
 
+/// What SQL for a role is about, and how it is made.
+type Kind<'a> = (&'a str, &'a dyn Fn(&str) -> String);
+
 /// The server takes a quoted `"public"` for everybody. Whoever is asked for a role and gets that has been told nothing.
 #[tokio::test]
 async fn everybody_is_no_role() {
@@ -212,7 +215,7 @@ async fn everybody_is_no_role() {
     let signed = Declaration::builder().tenant_table(table("note", RowKeyType::Uuid)).signed().build().unwrap();
     let plain = Declaration::builder().tenant_table(table("note", RowKeyType::Uuid)).registry();
     let plain = plain.report("public", "note", ["tenant_id"]).build().unwrap();
-    let kinds: [(&str, &dyn Fn(&str) -> String); 10] = [
+    let kinds: [Kind<'_>; 10] = [
         ("the schema of signed mode, its caller", &|role| signed_schema_sql(&signed, OWNER, &[role])),
         ("the schema of signed mode, its owner", &|role| signed_schema_sql(&signed, role, &[])),
         ("the keeper of the registry", &registrar_sql),
