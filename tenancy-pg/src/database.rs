@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use sqlx::Connection;
 use tenancy_core::{Gate, Realm, StoreName, TenantContext};
 use tokio::sync::Semaphore;
 
@@ -17,6 +18,7 @@ use crate::replica::Replica;
 use crate::reports::ReportPool;
 use crate::scope::Scope;
 use crate::seeds::Seeds;
+use crate::signed::ensure_known;
 use crate::tenant_db::TenantDb;
 use crate::untenanted::Untenanted;
 
@@ -104,7 +106,8 @@ impl Database<Uninspected> {
     ///
     /// # Errors
     /// [`PgError::Inspection`] with the whole report when anything fatal was found; [`PgError::SignedMismatch`] when only
-    /// one of the options and the declaration is signed; [`PgError::Replica`] for a server to read from that is no standby
+    /// one of the options and the declaration is signed; [`PgError::SigningKey`] when the database does not accept the key
+    /// that signs; [`PgError::Replica`] for a server to read from that is no standby
     /// of this one (one that can't be reached is not read from until it can); or [`PgError`] when it can't look.
     pub async fn inspect(self, declaration: &Declaration) -> Result<Database<Inspected>, PgError> {
         self.inspect_with(declaration, InspectPolicy::default()).await
@@ -122,7 +125,7 @@ impl Database<Uninspected> {
         if self.state.options.keys().is_some() != declaration.signed() {
             return Err(PgError::SignedMismatch);
         }
-        let inspection = self.report(declaration, policy).await?.passed()?;
+        let inspection = look(&self.state.options, declaration, policy).await?.passed()?;
         let Uninspected { gate, options } = self.state;
         let seeds = options.seeds(declaration.setting());
         // After the inspection, so that what a replica must show is no older than what was inspected.
@@ -236,7 +239,7 @@ impl Shared {
     /// Looks at the database and at what stands between.
     pub(crate) async fn look(&self) -> Result<Inspection, PgError> {
         pooler::verify(&self.options, self.declaration.setting()).await?;
-        inspect::inspect(&self.options, &self.declaration, self.policy).await
+        look(&self.options, &self.declaration, self.policy).await
     }
 
     /// Looks at the replica, if there is one, and at how far the primary has come.
@@ -270,6 +273,18 @@ impl Shared {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if last.fatal().next().is_none() { Ok(()) } else { Err(PgError::Inspection(Box::new(last.clone()))) }
     }
+}
+
+/// Inspects, and where that finds nothing fatal has the database verify the key that signs.
+async fn look(options: &PgOptions, declaration: &Declaration, policy: InspectPolicy) -> Result<Inspection, PgError> {
+    let inspection = inspect::inspect(options, declaration, policy).await?;
+    if let Some(keys) = options.keys().filter(|_| inspection.fatal().next().is_none()) {
+        let mut connection = options.session(declaration.setting()).await?;
+        let known = ensure_known(&mut connection, keys).await;
+        let _closed = connection.close().await;
+        known?;
+    }
+    Ok(inspection)
 }
 
 impl Clone for Database<Inspected> {

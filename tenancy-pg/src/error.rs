@@ -8,6 +8,7 @@ use crate::guard::Forbidden;
 use crate::inspect::Inspection;
 use crate::redact::{DatabaseError, redact};
 use crate::replica::ReplicaFault;
+use crate::signed::SigningKeyId;
 
 /// An error of this crate.
 ///
@@ -74,6 +75,10 @@ pub enum PgError {
     /// Only one of the options and the declaration is signed.
     #[error("the options and the declaration do not agree on whether scopes are signed")]
     SignedMismatch,
+    /// The key that scopes are signed with is good for nothing in this database: it is unknown there, was retired, or
+    /// another one has its id. See [`signing_key_sql`](crate::signing_key_sql).
+    #[error("the database does not accept the signing key {0}, see signing_key_sql")]
+    SigningKey(SigningKeyId),
     /// The driver failed.
     #[error("the database could not be used")]
     Driver(#[source] Redacted<BoxError>),

@@ -10,8 +10,9 @@ use crate::database::{Database, Inspected, Shared};
 use crate::error::PgError;
 
 /// What a fault means that was found while the service runs. Either way it is on record, in nobody's chain, under the
-/// action `pg.watch` with one of the rules `pg.inspection`, `pg.pooler`, `pg.unreachable` and, for what is wrong with a
-/// replica, `pg.replica`, which refuses nothing: reads go to the primary then.
+/// action `pg.watch` with one of the rules `pg.inspection`, `pg.pooler`, `pg.signing_key`, `pg.unreachable` and, for what is
+/// wrong with a replica, `pg.replica`. The last three refuse nothing: a key that is not accepted is refused by the server,
+/// and reads go to the primary while a replica is not to be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnFailure {
@@ -47,6 +48,7 @@ async fn look_on(shared: Weak<Shared>, every: Duration, on_failure: OnFailure) {
             Ok(inspection) if inspection.fatal().next().is_none() => None,
             Ok(_fatal) => Some("pg.inspection"),
             Err(PgError::PoolerMismatch) => Some("pg.pooler"),
+            Err(PgError::SigningKey(_)) => Some("pg.signing_key"),
             Err(_other) => Some("pg.unreachable"),
         };
         if let Some(rule) = rule {

@@ -32,8 +32,8 @@ pub(super) async fn findings(
     let owner = owner.fetch_all(&mut *connection).await?;
     let tables = unnamed::query_scalar::<String>(TABLES).bind(OWNER_ROLE).bind(SCHEMA).bind(reach).bind(key.sql());
     let tables = tables.fetch_all(connection).await?;
-    let wanted = [Verifier::RowKey(key), Verifier::Every];
-    let mut found = verifiers(&functions, &wanted[..if reports { 2 } else { 1 }]);
+    let wanted = [Verifier::RowKey(key), Verifier::Known, Verifier::Every];
+    let mut found = verifiers(&functions, &wanted[..if reports { 3 } else { 2 }]);
     found.extend(owner.iter().map(|why| about_the_owner(why)));
     found.extend(tables.iter().map(|why| about_the_tables(why)));
     Ok(found)
@@ -86,8 +86,8 @@ fn verifiers(functions: &[Function], wanted: &[Verifier]) -> Vec<Finding> {
     }
     let not_granted = |wanted: &&Verifier| functions.iter().any(|function| function.is(wanted) && !function.granted);
     for wanted in wanted.iter().filter(not_granted) {
-        let why =
-            "The service may not run the function that its policies call. Every statement on a tenant table fails.";
+        let why = "The service may not run a function that it needs, as its policies do: every statement on a tenant table \
+                   fails then.";
         found.push(finding(&wanted.call(), why));
     }
     found

@@ -7,7 +7,7 @@ use data_encoding::HEXLOWER;
 use secrecy::SecretString;
 use tenancy_core::{Life, RowKey, Zeroizing};
 
-use super::seal::{seal, seal_every};
+use super::seal::{EVERY, KNOWN, seal, seal_word};
 use crate::error::PgError;
 
 /// A key that signs scopes, with its public id.
@@ -140,7 +140,14 @@ impl SigningKeys {
 
     /// The value of [`REACH_SETTING`](super::REACH_SETTING) for the transaction whose opening batch returned this nonce.
     pub(crate) fn seal_every(&self, nonce: &str) -> Zeroizing<String> {
-        seal_every(&self.0.read().unwrap_or_else(PoisonError::into_inner), nonce)
+        seal_word(&self.0.read().unwrap_or_else(PoisonError::into_inner), EVERY, nonce)
+    }
+
+    /// The id of the key that signs now, and what shows in the transaction with this nonce that it is in the server's hands
+    /// too.
+    pub(super) fn seal_known(&self, nonce: &str) -> (SigningKeyId, Zeroizing<String>) {
+        let key = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        (key.id, seal_word(&key, KNOWN, nonce))
     }
 }
 

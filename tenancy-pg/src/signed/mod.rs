@@ -9,6 +9,7 @@
 
 mod hardening;
 mod keys;
+mod known;
 mod rotation;
 mod schema;
 mod seal;
@@ -16,6 +17,7 @@ mod verifier;
 
 pub(crate) use hardening::{functions, hardening_sql};
 pub use keys::{SigningKey, SigningKeyError, SigningKeyId, SigningKeys};
+pub(crate) use known::ensure_known;
 pub use rotation::{retire_key_sql, signing_key_sql};
 pub(crate) use schema::OWNER_ROLE;
 pub use schema::{registrar_sql, signed_schema_sql};

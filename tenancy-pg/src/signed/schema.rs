@@ -5,7 +5,8 @@ use crate::declaration::{Declaration, RowKeyType};
 use crate::ident::quote_role;
 
 /// What signed mode needs in the database: the schema `tenancy` with its owner, the registry of tenants, the table of
-/// signing keys, the verifier for the declared type of row key, and where a report is declared the one for its reach.
+/// signing keys, the verifiers for the declared type of row key and for the key itself, and where a report is declared the
+/// one for its reach.
 ///
 /// For a superuser, before the policies of the tables. Idempotent. `owner` is the role that owns the tenant tables and
 /// runs their migrations: it may refer to the registry and name the verifiers in policies. Each role of `apps` may run
@@ -34,6 +35,7 @@ pub fn signed_schema_sql(declaration: &Declaration, owner: &str, apps: &[&str]) 
     sql +=
         &format!("GRANT USAGE ON SCHEMA {SCHEMA} TO {owner};\nGRANT REFERENCES ON TABLE {SCHEMA}.tenant TO {owner};\n");
     sql += &verifier_sql(&Verifier::RowKey(row_key_type), apps);
+    sql += &verifier_sql(&Verifier::Known, apps);
     if !declaration.report_relations().is_empty() {
         sql += &verifier_sql(&Verifier::Every, apps);
     }

@@ -10,11 +10,11 @@
 //! one. The type keeps a seal over the text `5` from being one over the number.
 //!
 //! An operator's grant for every tenant has a seal of its own, in a setting of its own, with a word in the place of the
-//! type that no type has:
+//! type that no type has; so has what shows, before anybody is served, that the database knows the key:
 //!
 //! ```text
 //! <key id: 8><MAC: 64 hex>
-//! MAC = HMAC-SHA256(key, key id | every | nonce)
+//! MAC = HMAC-SHA256(key, key id | word | nonce)
 //! ```
 
 use data_encoding::HEXLOWER;
@@ -34,6 +34,8 @@ pub(crate) const SEAL_SETTING: &str = "tenancy.seal";
 pub(crate) const REACH_SETTING: &str = "tenancy.reach";
 /// What the setting holds in the plain modes, and what the seal is made over.
 pub(crate) const EVERY: &str = "every";
+/// What a seal is made over that shows no more than who made it.
+pub(super) const KNOWN: &str = "known";
 
 /// The SQL expression, of type text, that the opening batch returns and the verifier computes again: database, backend
 /// and start of the transaction.
@@ -60,9 +62,9 @@ pub(super) fn seal(key: &SigningKey, row_key: &RowKey, life: Life, nonce: &str) 
     Ok(Zeroizing::new(format!("{}{life}{}{row_key}", key.id(), HEXLOWER.encode(&mac))))
 }
 
-/// Seals a reach over every tenant for the transaction that returned the nonce.
-pub(super) fn seal_every(key: &SigningKey, nonce: &str) -> Zeroizing<String> {
-    let mac = mac(key.secret(), [key.id().as_str(), EVERY, nonce]);
+/// Seals one of the words for the transaction that returned the nonce.
+pub(super) fn seal_word(key: &SigningKey, word: &str, nonce: &str) -> Zeroizing<String> {
+    let mac = mac(key.secret(), [key.id().as_str(), word, nonce]);
     Zeroizing::new(format!("{}{}", key.id(), HEXLOWER.encode(&mac)))
 }
 

@@ -1,6 +1,6 @@
 //! The verifiers: the functions that policies of signed tables ask for the row key, and for the reach of a report.
 
-use super::seal::{EVERY, NONCE, REACH_SETTING, SEAL_SETTING};
+use super::seal::{EVERY, KNOWN, NONCE, REACH_SETTING, SEAL_SETTING};
 use crate::declaration::RowKeyType;
 
 /// A function that verifies a seal.
@@ -10,11 +10,18 @@ pub(crate) enum Verifier {
     RowKey(RowKeyType),
     /// Whether a report reaches every tenant.
     Every,
+    /// Whether whoever asks has a key that is good here. No policy calls it.
+    Known,
 }
 
 impl Verifier {
-    pub(crate) const ALL: [Self; 4] =
-        [Self::RowKey(RowKeyType::Uuid), Self::RowKey(RowKeyType::BigInt), Self::RowKey(RowKeyType::Text), Self::Every];
+    pub(crate) const ALL: [Self; 5] = [
+        Self::RowKey(RowKeyType::Uuid),
+        Self::RowKey(RowKeyType::BigInt),
+        Self::RowKey(RowKeyType::Text),
+        Self::Every,
+        Self::Known,
+    ];
 
     /// Its name in the schema [`SCHEMA`].
     pub(crate) const fn name(&self) -> &'static str {
@@ -23,6 +30,7 @@ impl Verifier {
             Self::RowKey(RowKeyType::BigInt) => "signed_row_key_bigint",
             Self::RowKey(RowKeyType::Text) => "signed_row_key_text",
             Self::Every => "signed_reach_every",
+            Self::Known => "signed_key_known",
         }
     }
 
@@ -30,7 +38,7 @@ impl Verifier {
     pub(crate) const fn returns(&self) -> &'static str {
         match self {
             Self::RowKey(key) => key.sql(),
-            Self::Every => "boolean",
+            Self::Every | Self::Known => "boolean",
         }
     }
 
@@ -65,7 +73,8 @@ impl Verifier {
     pub(crate) fn body(&self) -> String {
         let returns = match self {
             Self::RowKey(key) => key.sql(),
-            Self::Every => return every_body(),
+            Self::Every => return body_of_word(EVERY),
+            Self::Known => return body_of_word(KNOWN),
         };
         let field = |text: &str| format!("int4send(octet_length({text})) || convert_to({text}, 'SQL_ASCII')");
         let fields = [
@@ -110,9 +119,9 @@ end
 }
 
 /// As the row key's: what is sealed is a word that no type of row key is called.
-fn every_body() -> String {
+fn body_of_word(word: &str) -> String {
     let field = |text: &str| format!("int4send(octet_length({text})) || convert_to({text}, 'SQL_ASCII')");
-    let fields = [field("left(seal, 8)"), field(&format!("'{EVERY}'")), field("nonce")].join(" || ");
+    let fields = [field("left(seal, 8)"), field(&format!("'{word}'")), field("nonce")].join(" || ");
     format!(
         "
 declare

@@ -28,6 +28,7 @@ mod inspection_of_logins;
 mod inspection_of_objects;
 mod inspection_of_probes;
 mod inspection_of_signed;
+mod key_at_open;
 mod migration_diff;
 mod migrations;
 mod network;
