@@ -4,7 +4,7 @@ use super::names::REGISTRY_KEY;
 use super::registry::{references_sql, registry_step};
 use super::roles::Roles;
 use super::step::{Locks, Run, Step};
-use super::{indexes, partitions};
+use super::{indexes, led, partitions};
 use crate::declaration::{Declaration, TenantTable};
 use crate::ident::quote_ident;
 
@@ -41,8 +41,9 @@ impl Migration {
     /// policies, the registry and the keys to it, an index led by the row key, the rights of the service's role.
     ///
     /// Idempotent; for the owner of the tables. In signed mode the schema `tenancy` must be there before, which a
-    /// superuser makes. Keys that are to be led by the row key are written in `CREATE TABLE`, or changed by
-    /// [`Migration::diff`], which sees them.
+    /// superuser makes. Keys that are to be led by the row key
+    /// ([`TenantTable::composite_keys`](crate::TenantTable::composite_keys)) are written in `CREATE TABLE`: this looks whether
+    /// they are and fails in the database, naming the key, where one is not. [`Migration::diff`] sees them and changes them.
     #[must_use]
     pub fn of(declaration: &Declaration, roles: &Roles) -> Self {
         let mut steps = Vec::new();
@@ -106,10 +107,7 @@ impl Migration {
 
 fn of_table(table: &TenantTable, declaration: &Declaration, roles: &Roles) -> Vec<Step> {
     let relation = &table.relation;
-    let mut steps = Vec::new();
-    if !table.composite_keys {
-        steps.push(indexes::plain(table));
-    }
+    let mut steps = vec![if table.composite_keys { led::check(table) } else { indexes::plain(table) }];
     if declaration.registry() {
         let key = quote_ident(REGISTRY_KEY);
         steps.push(Step::new(

@@ -6,6 +6,7 @@ mod grants;
 mod indexes;
 mod isolation;
 mod keys;
+mod led;
 mod live;
 mod migration;
 mod names;

@@ -82,6 +82,64 @@ async fn what_is_generated_can_be_run_twice_and_taken_back() {
     }
 }
 
+/// A migration that has looked at no database can't change keys. It fails where they are not as declared.
+#[tokio::test]
+async fn keys_that_are_declared_to_be_led_by_the_row_key_must_be() {
+    let led =
+        |name| Declaration::builder().tenant_table(table(name, RowKeyType::Uuid).composite_keys()).build().unwrap();
+    for (what, more, refused) in [
+        ("led", "", None),
+        ("another one that is led", "create unique index on t (tenant_id, code)", None),
+        ("one that is not unique", "create index on t (code)", None),
+        ("a unique index", "create unique index its on t (code)", Some("the key its of")),
+        ("of an expression", "create unique index its on t (lower(code))", Some("the key its of")),
+        (
+            "of some rows",
+            "create unique index \"its index\" on t (code) where id > 0",
+            Some("the key \"its index\" of"),
+        ),
+        ("a constraint", "alter table t add constraint its unique (id)", Some("the key its of")),
+        ("beside it only", "create unique index its on t (code) include (tenant_id)", Some("the key its of")),
+        (
+            "in it and not in front",
+            "alter table t drop constraint t_pkey, add primary key (id, tenant_id)",
+            Some("is led by the tenant column"),
+        ),
+        ("none", "alter table t drop constraint t_pkey", Some("is led by the tenant column")),
+        (
+            "in front of some rows",
+            "alter table t drop constraint t_pkey; create index on t (tenant_id) where id > 0",
+            Some("is led by the tenant column"),
+        ),
+    ] {
+        let server = empty().await;
+        server
+            .run_as_owner("create table t (tenant_id uuid not null, id int, code text, primary key (tenant_id, id))")
+            .await;
+        server.run_as_owner(more).await;
+        let migration = Migration::of(&led("t"), &Roles::new(APP));
+        let mut owner = PgConnection::connect_with(&server.owner_options()).await.unwrap();
+        let ran = sqlx::raw_sql(AssertSqlSafe(migration.up())).execute(&mut owner).await;
+        let said = ran.err().map(|error| error.as_database_error().unwrap().message().to_owned());
+        match refused {
+            None => assert_eq!(said, None, "{what}"),
+            Some(refused) => assert!(said.as_ref().is_some_and(|said| said.contains(refused)), "{what}: {said:?}"),
+        }
+    }
+
+    // A partitioned table's keys are its own; and what is right once is right again.
+    let server = empty().await;
+    made(&server, "uuid").await;
+    let event = table("event", RowKeyType::Uuid).partitioned().composite_keys();
+    let declaration = Declaration::builder().tenant_table(event).build().unwrap();
+    let migration = Migration::of(&declaration, &Roles::new(APP));
+    for _twice in 0..2 {
+        server.run_as_owner(&migration.up()).await;
+    }
+    let left = Migration::diff(server.owner_options(), &declaration, &Roles::new(APP)).await.unwrap();
+    assert!(left.is_empty(), "{}", left.up());
+}
+
 /// Through the folder that `sqlx::migrate!` reads, up and down.
 #[tokio::test]
 async fn sqlx_runs_the_files() {
