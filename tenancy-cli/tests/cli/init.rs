@@ -36,6 +36,11 @@ async fn a_proposal_claims_what_the_catalog_shows_and_no_more() {
         );
     }
     assert!(ran.out.contains("may be null"), "{}", ran.out);
+    // Nor what operators are to read across tenants: it says so, and how it is written.
+    assert_eq!(declaration.report_relations(), []);
+    assert!(ran.out.contains("no report is proposed"), "{}", ran.out);
+    let with_a_report = Declaration::from_toml(&ran.out.replace("# report =", "report =")).unwrap();
+    assert_eq!(with_a_report.report_relations().len(), 1);
 }
 
 /// Names of the catalog are somebody's text: none of them becomes a line of the file.

@@ -16,7 +16,7 @@ use crate::options::PgOptions;
 ///
 /// `Display` is a `tenancy.toml` with comments. It claims no more than the catalog shows: a relation without the tenant
 /// column stands there commented out, because nothing but a person can say whose its rows are, and an undeclared
-/// relation keeps the service from starting.
+/// relation keeps the service from starting. So does a report across tenants, of which no catalog tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Proposal {

@@ -35,7 +35,22 @@ impl fmt::Display for Proposal {
         }
         writeln!(f, "global-tables = [")?;
         self.undecided.iter().try_for_each(|relation| writeln!(f, "    {relation}"))?;
-        writeln!(f, "]")
+        writeln!(f, "]")?;
+        let (table, column) = match self.tenant.first() {
+            Some(table) => {
+                (format!("{}table = {}", in_schema(&table.schema), quoted(&table.table)), table.column.as_str())
+            }
+            None => ("table = \"note\"".to_owned(), "tenant_id"),
+        };
+        writeln!(
+            f,
+            "\n# No catalog shows what operators are to read across tenants, so no report is proposed. Without one"
+        )?;
+        writeln!(
+            f,
+            "# nobody reads across. Name the columns, and none that holds content: see docs/postgres/reports.md"
+        )?;
+        writeln!(f, "# report = [{{ {table}, columns = [{}] }}]", quoted(column))
     }
 }
 
