@@ -1,17 +1,15 @@
 //! `COPY .. TO STDOUT` in a tenant's scope.
 
-use std::time::Instant;
-
 use bytes::Bytes;
 use futures_core::stream::BoxStream;
-use futures_util::{StreamExt, TryStreamExt};
+use futures_util::StreamExt;
 use sqlx::{SqlSafeStr, SqlStr};
 
 use crate::error::PgError;
 use crate::guard::check_query;
 use crate::redact::redact;
 use crate::stream::{Outlet, stream};
-use crate::tenant_tx::{CHECK_LASTS, ROWS_PER_CHECK, TenantTx};
+use crate::tenant_tx::TenantTx;
 
 /// What to copy out and in which format, for [`TenantTx::copy_out`].
 ///
@@ -89,31 +87,17 @@ impl TenantTx<'_> {
             self.forbidden();
             return Err(PgError::Forbidden(forbidden).into());
         }
-        self.ready().await?;
-        let mut lease = self.lease.take().ok_or(PgError::Interrupted)?;
+        self.undo_dropped().await?;
+        let mut lease = self.transaction.take().await?;
         // After an error sqlx has not read up to the end of the server's answer, and takes what is left of it for the
         // answer to the next statement: the lease does not come back then.
-        let (mut seen, mut checked) = (0_usize, Instant::now());
         let ended = match lease.connection()?.copy_out_raw(&copy.sql()).await {
+            Ok(chunks) => self.transaction.give_on(chunks, out).await?,
             Err(error) => Err(error),
-            Ok(mut chunks) => loop {
-                match chunks.try_next().await {
-                    Ok(Some(chunk)) => {
-                        seen += 1;
-                        if seen.is_multiple_of(ROWS_PER_CHECK) || checked.elapsed() > CHECK_LASTS {
-                            self.check().await?;
-                            checked = Instant::now();
-                        }
-                        out.give(chunk).await;
-                    }
-                    Ok(None) => break Ok(()),
-                    Err(error) => break Err(error),
-                }
-            },
         };
         match ended {
             Ok(()) => {
-                self.lease = Some(lease);
+                self.transaction.lease = Some(lease);
                 Ok(())
             }
             Err(error) => {
@@ -125,7 +109,7 @@ impl TenantTx<'_> {
 
     /// Where the server stopped it because the deadline had come, that is said.
     async fn stopped(&mut self, error: sqlx::Error) -> sqlx::Error {
-        match self.check().await {
+        match self.transaction.check().await {
             Ok(()) => redact(error),
             Err(denied) => denied.into(),
         }

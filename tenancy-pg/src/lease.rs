@@ -18,12 +18,12 @@ use crate::clean;
 use crate::closing::{Closing, wrote};
 use crate::error::PgError;
 use crate::event::Cause;
+use crate::executor::Step;
 use crate::pool::{Pool, Taken};
 use crate::scope::{Began, End, Ending, Opening, Scope};
 use crate::session::Session;
 use crate::statement::OneStatement;
-use crate::tenant_tx::Step;
-use crate::witness::Witness;
+use crate::witness::{UNPROVEN, Witness};
 
 mod behind;
 
@@ -342,7 +342,7 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         if let Some(witness) = self.witness.take() {
-            witness.unproven();
+            witness.failed_as("pg.end", UNPROVEN);
         }
         if let Some(taken) = self.taken.take() {
             taken.close(if self.handed_out { Cause::HandedOut } else { self.cause });

@@ -2,17 +2,18 @@
 
 use std::fmt;
 
-use futures_core::future::BoxFuture;
-use futures_core::stream::BoxStream;
-use sqlx::postgres::{PgRow, PgStatement, PgTypeInfo};
-use sqlx::{Execute, Executor, Postgres, SqlStr};
+use sqlx::postgres::{PgStatement, PgTypeInfo};
+use sqlx::{Postgres, SqlStr};
 use tenancy_core::Denial;
 
 use crate::closing::Closing;
 use crate::error::PgError;
+use crate::executor::{Step, executor};
 use crate::lease::Lease;
 use crate::redact::DatabaseError;
-use crate::tenant_tx::{Step, TenantTx};
+use crate::statement::OneStatement;
+use crate::stream::Outlet;
+use crate::tenant_tx::TenantTx;
 use crate::witness::UNPROVEN;
 
 /// A part of a transaction that can be undone by itself. It can't change the tenant: releasing it, or going back behind
@@ -81,6 +82,22 @@ impl<'t> TenantSavepoint<'_, 't> {
         self.tx.step(Leave::Undo, self.depth).await
     }
 
+    fn forbidden(&self) {
+        self.tx.forbidden();
+    }
+
+    async fn relay(&mut self, statement: OneStatement, out: &Outlet<Step>) -> Result<(), sqlx::Error> {
+        self.tx.relay(statement, out).await
+    }
+
+    async fn prepare(&mut self, sql: SqlStr, types: &[PgTypeInfo]) -> Result<PgStatement, sqlx::Error> {
+        self.tx.prepare(sql, types).await
+    }
+
+    async fn describe_statement(&mut self, sql: SqlStr) -> Result<sqlx::Describe<Postgres>, sqlx::Error> {
+        self.tx.describe_statement(sql).await
+    }
+
     pub(crate) const fn tx(&self) -> &TenantTx<'t> {
         self.tx
     }
@@ -108,18 +125,18 @@ impl<'t> TenantTx<'t> {
     /// [`PgError::Denied`], recorded; [`PgError::Interrupted`]; [`PgError::Database`] with SQLSTATE 25P02 after a
     /// statement that failed.
     pub async fn savepoint(&mut self) -> Result<TenantSavepoint<'_, 't>, PgError> {
-        self.ready().await?;
+        self.undo_dropped().await?;
         let depth = self.depth + 1;
-        let mut lease = self.lease.take().ok_or(PgError::Interrupted)?;
+        let mut lease = self.transaction.take().await?;
         let ended = lease.command(&format!("savepoint {}", name(depth))).await;
-        self.settle(lease, ended).await?;
+        self.transaction.settle(lease, ended).await?;
         self.depth = depth;
         Ok(TenantSavepoint { tx: self, depth, open: true })
     }
 
     /// Before a statement: the deadline, the standing, and what a dropped savepoint left.
     pub(crate) async fn ready(&mut self) -> Result<(), PgError> {
-        self.check().await?;
+        self.transaction.check().await?;
         self.undo_dropped().await
     }
 
@@ -131,17 +148,17 @@ impl<'t> TenantTx<'t> {
     }
 
     async fn step(&mut self, leave: Leave, depth: u32) -> Result<(), PgError> {
-        let mut lease = self.lease.take().ok_or(PgError::Interrupted)?;
+        let mut lease = self.transaction.lease.take().ok_or(PgError::Interrupted)?;
         let savepoint = name(depth);
         let undo = format!("rollback to savepoint {savepoint}; release savepoint {savepoint}");
         let sql = match leave {
             Leave::Release => format!("release savepoint {savepoint}"),
             Leave::Undo => undo.clone(),
         };
-        let was_aborted = match lease.prove_then(&self.scope, &sql).await {
+        let was_aborted = match lease.prove_then(&self.transaction.scope, &sql).await {
             Closing::Ended { .. } => false,
             Closing::WasAborted => true,
-            Closing::Breach => return Err(self.deny(Denial::StoreBreach)),
+            Closing::Breach => return Err(self.transaction.deny(Denial::StoreBreach)),
             Closing::Failed { error, .. } => return Err(self.broken(lease, error)),
         };
         if was_aborted {
@@ -151,7 +168,7 @@ impl<'t> TenantTx<'t> {
             self.pass().failed_as("pg.savepoint", UNPROVEN);
         }
         self.dropped = None;
-        self.lease = Some(lease);
+        self.transaction.lease = Some(lease);
         match leave {
             Leave::Release if was_aborted => Err(PgError::Database(DatabaseError::aborted())),
             Leave::Release | Leave::Undo => Ok(()),
@@ -176,43 +193,7 @@ fn name(depth: u32) -> String {
     format!("tenancy_{depth}")
 }
 
-impl<'c> Executor<'c> for &'c mut TenantSavepoint<'_, '_> {
-    type Database = Postgres;
-
-    fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, Result<Step, sqlx::Error>>
-    where
-        'c: 'e,
-        E: 'q + Execute<'q, Postgres>,
-    {
-        (&mut *self.tx).fetch_many(query)
-    }
-
-    fn fetch_optional<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, Result<Option<PgRow>, sqlx::Error>>
-    where
-        'c: 'e,
-        E: 'q + Execute<'q, Postgres>,
-    {
-        (&mut *self.tx).fetch_optional(query)
-    }
-
-    fn prepare_with<'e>(
-        self,
-        sql: SqlStr,
-        parameters: &'e [PgTypeInfo],
-    ) -> BoxFuture<'e, Result<PgStatement, sqlx::Error>>
-    where
-        'c: 'e,
-    {
-        (&mut *self.tx).prepare_with(sql, parameters)
-    }
-
-    fn describe<'e>(self, sql: SqlStr) -> BoxFuture<'e, Result<sqlx::Describe<Postgres>, sqlx::Error>>
-    where
-        'c: 'e,
-    {
-        (&mut *self.tx).describe(sql)
-    }
-}
+executor!(&'c mut TenantSavepoint<'_, '_>);
 
 impl fmt::Debug for TenantSavepoint<'_, '_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -4,21 +4,21 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
-use futures_core::future::BoxFuture;
-use futures_core::stream::BoxStream;
-use sqlx::postgres::{PgRow, PgStatement, PgTypeInfo};
-use sqlx::{Execute, Executor, Postgres, SqlStr};
-use tenancy_core::{Denial, Entered, Pass, TenantContext};
+use sqlx::postgres::{PgStatement, PgTypeInfo};
+use sqlx::{Postgres, SqlStr};
+use tenancy_core::{Entered, Pass, TenantContext};
 
 use crate::database::Shared;
 use crate::error::PgError;
-use crate::guard::GUARD;
+use crate::executor::{Step, executor};
+use crate::holder::Holder;
 use crate::lease::Lease;
 use crate::replica::{ReadPoint, Replica};
 use crate::scope::{Access, Scope};
 use crate::statement::OneStatement;
-use crate::stream::stream;
-use crate::tenant_tx::{Step, TenantTx};
+use crate::stream::Outlet;
+use crate::tenant_tx::TenantTx;
+use crate::transaction::Transaction;
 use crate::tx_options::TxOptions;
 use crate::witness::Witness;
 
@@ -26,7 +26,8 @@ use crate::witness::Witness;
 ///
 /// `&TenantDb` is a [`sqlx::Executor`] that takes the place of a `&PgPool`: each statement runs in a scoped transaction
 /// of its own, which is committed at the end of its rows (one that reads may need none in
-/// [`Mode::Sticky`](crate::Mode::Sticky)). Read streams to their end; one that is dropped before it is rolled back.
+/// [`Mode::Sticky`](crate::Mode::Sticky)). Read streams to their end; one that is dropped before it is rolled back. A
+/// statement that the server refuses leaves a `failed` record with the rule `pg.refused`.
 ///
 /// ```no_run
 /// # async fn run(db: &tenancy_pg::TenantDb) -> Result<(), Box<dyn std::error::Error>> {
@@ -139,13 +140,29 @@ impl TenantDb {
             }
             Lease::open(&self.shared.pool, &self.scope, &opening(), Witness::Tenant(self.pass.clone())).await
         };
-        let mut tx = self.opened(entered, lease, options.access()).await?;
-        tx.may_be_on_replica = replica.is_some();
-        Ok(tx)
+        self.opened(entered, lease, options.access(), replica.is_some()).await
     }
 
     fn forbidden(&self) {
-        self.pass.failed_as("pg.statement", GUARD);
+        Holder::Tenant(&self.pass, None).forbidden();
+    }
+
+    async fn relay(&self, statement: OneStatement, out: &Outlet<Step>) -> Result<(), sqlx::Error> {
+        let mut tx = self.statement(statement.reads()).await?;
+        let ran = tx.relay(statement, out).await;
+        tx.finish(ran).await
+    }
+
+    async fn prepare(&self, sql: SqlStr, types: &[PgTypeInfo]) -> Result<PgStatement, sqlx::Error> {
+        let mut tx = self.begin_with(TxOptions::new().read_only()).await?;
+        let ran = tx.prepare(sql, types).await;
+        tx.transaction.finish(ran).await
+    }
+
+    async fn describe_statement(&self, sql: SqlStr) -> Result<sqlx::Describe<Postgres>, sqlx::Error> {
+        let mut tx = self.begin_with(TxOptions::new().read_only()).await?;
+        let ran = tx.describe_statement(sql).await;
+        tx.transaction.finish(ran).await
     }
 
     /// For a statement by itself: a transaction, or, where its tenant is kept a connection, none.
@@ -156,7 +173,7 @@ impl TenantDb {
         }
         let entered = self.enter("pg.statement").await?;
         let lease = Lease::visit(&self.shared.pool, &self.scope, Witness::Tenant(self.pass.clone()));
-        self.opened(entered, lease, Access::ReadWrite).await
+        self.opened(entered, lease, Access::ReadWrite, false).await
     }
 
     async fn enter(&self, action: &'static str) -> Result<Entered<'_>, PgError> {
@@ -173,100 +190,16 @@ impl TenantDb {
         entered: Entered<'t>,
         lease: impl Future<Output = Result<Lease, PgError>>,
         access: Access,
+        may_be_on_replica: bool,
     ) -> Result<TenantTx<'t>, PgError> {
-        match tokio::time::timeout(entered.context().remaining(), lease).await {
-            Err(_elapsed) => Err(entered.deny(Denial::DeadlinePassed).into()),
-            Ok(Err(PgError::Denied(denial))) => Err(entered.deny(denial).into()),
-            Ok(Err(error)) => {
-                entered.failed();
-                Err(error)
-            }
-            Ok(Ok(lease)) => Ok(TenantTx::new(
-                &self.pass,
-                &self.shared.declaration,
-                Arc::clone(&self.scope),
-                entered,
-                lease,
-                self.shared.replica.as_ref(),
-                access,
-            )),
-        }
+        let holder = Holder::Tenant(&self.pass, Some(entered));
+        let transaction = Transaction::open(holder, &self.scope, access, lease).await?;
+        let replica = self.shared.replica.as_ref();
+        Ok(TenantTx::new(&self.pass, &self.shared.declaration, transaction, replica, may_be_on_replica))
     }
 }
 
-impl<'c> Executor<'c> for &'c TenantDb {
-    type Database = Postgres;
-
-    fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, Result<Step, sqlx::Error>>
-    where
-        'c: 'e,
-        E: 'q + Execute<'q, Postgres>,
-    {
-        let statement = OneStatement::take(query, || self.forbidden());
-        stream(move |out| async move {
-            let statement = statement?;
-            let mut tx = self.statement(statement.reads()).await?;
-            let ran = tx.relay(statement, &out).await;
-            finish(tx, ran).await
-        })
-    }
-
-    fn fetch_optional<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, Result<Option<PgRow>, sqlx::Error>>
-    where
-        'c: 'e,
-        E: 'q + Execute<'q, Postgres>,
-    {
-        let statement = OneStatement::take(query, || self.forbidden());
-        Box::pin(async move {
-            let statement = statement?;
-            let mut tx = self.statement(statement.reads()).await?;
-            let ran = tx.first_row(statement).await;
-            finish(tx, ran).await
-        })
-    }
-
-    fn prepare_with<'e>(
-        self,
-        sql: SqlStr,
-        parameters: &'e [PgTypeInfo],
-    ) -> BoxFuture<'e, Result<PgStatement, sqlx::Error>>
-    where
-        'c: 'e,
-    {
-        Box::pin(async move {
-            let mut tx = self.begin_with(TxOptions::new().read_only()).await?;
-            let statement = tx.prepare(sql, parameters).await?;
-            tx.rollback().await?;
-            Ok(statement)
-        })
-    }
-
-    fn describe<'e>(self, sql: SqlStr) -> BoxFuture<'e, Result<sqlx::Describe<Postgres>, sqlx::Error>>
-    where
-        'c: 'e,
-    {
-        Box::pin(async move {
-            let mut tx = self.begin_with(TxOptions::new().read_only()).await?;
-            let described = tx.describe_statement(sql).await?;
-            tx.rollback().await?;
-            Ok(described)
-        })
-    }
-}
-
-/// Commits what went well.
-async fn finish<T>(tx: TenantTx<'_>, ran: Result<T, sqlx::Error>) -> Result<T, sqlx::Error> {
-    match ran {
-        Ok(value) => {
-            tx.commit().await?;
-            Ok(value)
-        }
-        Err(error) => {
-            tx.fail();
-            Err(error)
-        }
-    }
-}
+executor!(&'c TenantDb);
 
 impl fmt::Debug for TenantDb {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

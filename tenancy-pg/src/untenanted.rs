@@ -3,25 +3,19 @@
 use std::fmt;
 use std::sync::Arc;
 
-use futures_core::future::BoxFuture;
-use futures_core::stream::BoxStream;
-use futures_util::TryStreamExt;
-use sqlx::postgres::{PgRow, PgStatement, PgTypeInfo};
-use sqlx::{Execute, Executor, Postgres, SqlStr};
-use tenancy_core::Denial;
+use sqlx::postgres::{PgStatement, PgTypeInfo};
+use sqlx::{Postgres, SqlStr};
 
-use crate::closing::Closing;
 use crate::database::Shared;
 use crate::error::PgError;
-use crate::guard::GUARD;
+use crate::executor::{Step, executor};
+use crate::holder::Holder;
 use crate::lease::Lease;
-use crate::redact::redact;
-use crate::scope::{End, Scope};
-use crate::statement::{OneStatement, guarded};
-use crate::stream::{Outlet, stream};
-use crate::tenant_tx::{Step, first_row};
+use crate::scope::{Access, Scope};
+use crate::statement::OneStatement;
+use crate::stream::Outlet;
+use crate::transaction::Transaction;
 use crate::tx_options::TxOptions;
-use crate::witness::{UNPROVEN, Witness};
 
 /// Reads what is declared global, with no tenant set.
 ///
@@ -40,109 +34,39 @@ impl Untenanted {
         Self { shared, scope }
     }
 
-    async fn open(&self) -> Result<Lease, PgError> {
+    async fn open(&self) -> Result<Transaction<'_>, PgError> {
         self.shared.gate.ensure_open()?;
         self.shared.ensure_inspected()?;
         let opening = self.scope.opening(TxOptions::new().read_only());
-        let witness = Witness::Nobody(self.shared.gate.clone());
-        match Lease::open(&self.shared.pool, &self.scope, &opening, witness).await {
-            Err(PgError::Denied(denial)) => Err(self.shared.gate.refuse("pg.untenanted", denial).into()),
-            opened => opened,
-        }
-    }
-
-    async fn close(&self, lease: Lease, end: End) -> Result<(), PgError> {
-        let gate = &self.shared.gate;
-        match lease.close(&self.scope, end).await {
-            Closing::Ended { .. } => Ok(()),
-            Closing::Breach => Err(gate.refuse("pg.untenanted", Denial::StoreBreach).into()),
-            Closing::WasAborted => {
-                gate.failed_as("pg.untenanted", UNPROVEN);
-                Ok(())
-            }
-            Closing::Failed { error, proven } => {
-                if !proven {
-                    gate.failed_as("pg.untenanted", UNPROVEN);
-                }
-                Err(error.into())
-            }
-        }
+        let holder = Holder::Nobody(&self.shared.gate);
+        let lease = Lease::open(&self.shared.pool, &self.scope, &opening, holder.witness());
+        Transaction::open(holder, &self.scope, Access::ReadOnly, lease).await
     }
 
     fn forbidden(&self) {
-        self.shared.gate.failed_as("pg.untenanted", GUARD);
+        Holder::Nobody(&self.shared.gate).forbidden();
     }
 
     async fn relay(&self, statement: OneStatement, out: &Outlet<Step>) -> Result<(), sqlx::Error> {
-        let mut lease = self.open().await?;
-        let ended = {
-            let mut steps = lease.run(statement)?;
-            loop {
-                match steps.try_next().await {
-                    Ok(Some(step)) => out.give(step).await,
-                    Ok(None) => break Ok(()),
-                    Err(error) => break Err(error),
-                }
-            }
-        };
-        if let Err(error) = ended {
-            lease.failed(&error);
-            return Err(redact(error));
-        }
-        Ok(self.close(lease, End::Rollback).await?)
+        let mut tx = self.open().await?;
+        let ran = tx.relay(statement, out).await;
+        tx.finish(ran).await
+    }
+
+    async fn prepare(&self, sql: SqlStr, types: &[PgTypeInfo]) -> Result<PgStatement, sqlx::Error> {
+        let mut tx = self.open().await?;
+        let ran = tx.prepare(sql, types).await;
+        tx.finish(ran).await
+    }
+
+    async fn describe_statement(&self, sql: SqlStr) -> Result<sqlx::Describe<Postgres>, sqlx::Error> {
+        let mut tx = self.open().await?;
+        let ran = tx.describe(sql).await;
+        tx.finish(ran).await
     }
 }
 
-impl<'c> Executor<'c> for &'c Untenanted {
-    type Database = Postgres;
-
-    fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, Result<Step, sqlx::Error>>
-    where
-        'c: 'e,
-        E: 'q + Execute<'q, Postgres>,
-    {
-        let statement = OneStatement::take(query, || self.forbidden());
-        stream(move |out| async move { self.relay(statement?, &out).await })
-    }
-
-    fn fetch_optional<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, Result<Option<PgRow>, sqlx::Error>>
-    where
-        'c: 'e,
-        E: 'q + Execute<'q, Postgres>,
-    {
-        Box::pin(first_row(self.fetch_many(query)))
-    }
-
-    fn prepare_with<'e>(
-        self,
-        sql: SqlStr,
-        parameters: &'e [PgTypeInfo],
-    ) -> BoxFuture<'e, Result<PgStatement, sqlx::Error>>
-    where
-        'c: 'e,
-    {
-        Box::pin(async move {
-            let sql = guarded(sql, || self.forbidden())?;
-            let mut lease = self.open().await?;
-            let statement = lease.prepare(sql, parameters).await.map_err(redact)?;
-            self.close(lease, End::Rollback).await?;
-            Ok(statement)
-        })
-    }
-
-    fn describe<'e>(self, sql: SqlStr) -> BoxFuture<'e, Result<sqlx::Describe<Postgres>, sqlx::Error>>
-    where
-        'c: 'e,
-    {
-        Box::pin(async move {
-            let sql = guarded(sql, || self.forbidden())?;
-            let mut lease = self.open().await?;
-            let described = lease.describe(sql).await.map_err(redact)?;
-            self.close(lease, End::Rollback).await?;
-            Ok(described)
-        })
-    }
-}
+executor!(&'c Untenanted);
 
 impl fmt::Debug for Untenanted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,8 +1,8 @@
-//! Who is told of a transaction whose scope was never proven.
+//! Where it is recorded what became of a transaction.
 
 use tenancy_core::{CrossingTrail, Denial, Gate, Pass};
 
-/// Records, in the chain of whose transaction it was, that its end could not show whose rows it saw.
+/// The chain of whose transaction it is. It opens nothing, and outlives the call.
 ///
 /// A statement that leaves its scope is found out by the closing batch. One that also keeps that batch from running, by
 /// ending its own session say, must not get away without a trace.
@@ -17,22 +17,26 @@ pub(crate) enum Witness {
 
 impl Witness {
     /// Records that a statement left its scope.
-    pub(crate) fn breach(&self) {
+    pub(crate) fn breach(&self, action: &'static str) {
+        let denial = Denial::StoreBreach;
         let _recorded = match self {
-            Self::Tenant(pass) => pass.refuse("pg.end", Denial::StoreBreach),
-            Self::Nobody(gate) => gate.refuse("pg.end", Denial::StoreBreach),
-            Self::Operator(trail) => trail.refuse("pg.end", Denial::StoreBreach),
+            Self::Tenant(pass) => pass.refuse(action, denial),
+            Self::Nobody(gate) => gate.refuse(action, denial),
+            Self::Operator(trail) => trail.refuse(action, denial),
         };
     }
 
-    pub(crate) fn unproven(&self) {
+    /// Records a failure, with a fixed word in the place of the rule.
+    pub(crate) fn failed_as(&self, action: &'static str, what: &'static str) {
         match self {
-            Self::Tenant(pass) => pass.failed_as("pg.end", UNPROVEN),
-            Self::Nobody(gate) => gate.failed_as("pg.end", UNPROVEN),
-            Self::Operator(trail) => trail.failed_as("pg.end", UNPROVEN),
+            Self::Tenant(pass) => pass.failed_as(action, what),
+            Self::Nobody(gate) => gate.failed_as(action, what),
+            Self::Operator(trail) => trail.failed_as(action, what),
         }
     }
 }
 
 /// In the place of the rule of a record: the transaction ended without its proof.
 pub(crate) const UNPROVEN: &str = "pg.unproven";
+/// In the place of the rule of a record: the server refused the only statement of the transaction, which was rolled back.
+pub(crate) const REFUSED: &str = "pg.refused";

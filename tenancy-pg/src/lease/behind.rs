@@ -39,7 +39,7 @@ impl Lease {
             match rows.as_slice() {
                 _elsewhere if !leaving.holds(&rows) => {
                     let _found_out = self.breach();
-                    witness.breach();
+                    witness.breach("pg.end");
                 }
                 [.., who, _unlocked] if !asked && self.is_this_session(who) => self.give_back(home),
                 rows => self.give_back_if_clean(rows, home),

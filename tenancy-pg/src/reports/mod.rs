@@ -5,23 +5,21 @@ mod tx;
 use std::fmt;
 use std::sync::Arc;
 
-use futures_core::future::BoxFuture;
-use futures_core::stream::BoxStream;
-use sqlx::postgres::{PgRow, PgStatement, PgTypeInfo};
-use sqlx::{Execute, Executor, Postgres, SqlStr};
+use sqlx::postgres::{PgStatement, PgTypeInfo};
+use sqlx::{Postgres, SqlStr};
 use tenancy_core::{CrossTenantGrant, Crossing, Gate};
 
 use crate::database::{Database, Inspected, Shared};
 use crate::declaration::Declaration;
 use crate::error::PgError;
-use crate::guard::GUARD;
+use crate::executor::{Step, executor};
+use crate::holder::Holder;
 use crate::options::PgOptions;
 use crate::pool::Pool;
 use crate::scope::Scope;
 use crate::seeds::Seeds;
 use crate::statement::OneStatement;
-use crate::stream::stream;
-use crate::tenant_tx::Step;
+use crate::stream::Outlet;
 pub use tx::ReportTx;
 
 /// The declared reports, as far as an operator's grant reaches: one tenant's rows, or every tenant's.
@@ -116,74 +114,33 @@ impl Reports<'_> {
         let pool = self.shared.reports.as_ref().ok_or(PgError::NoReports)?;
         self.crossing.check("pg.report").await?;
         self.shared.ensure_inspected()?;
-        ReportTx::open(&pool.pool, &pool.options, &self.crossing, Arc::clone(&self.scope)).await
+        ReportTx::open(&pool.pool, &pool.options, &self.crossing, &self.scope).await
     }
 
     fn forbidden(&self) {
-        self.crossing.trail().failed_as("pg.report", GUARD);
+        Holder::Operator(&self.crossing).forbidden();
+    }
+
+    async fn relay(&self, statement: OneStatement, out: &Outlet<Step>) -> Result<(), sqlx::Error> {
+        let mut tx = self.read().await?;
+        let ran = tx.relay(statement, out).await;
+        tx.finish(ran).await
+    }
+
+    async fn prepare(&self, sql: SqlStr, types: &[PgTypeInfo]) -> Result<PgStatement, sqlx::Error> {
+        let mut tx = self.read().await?;
+        let ran = tx.prepare(sql, types).await;
+        tx.finish(ran).await
+    }
+
+    async fn describe_statement(&self, sql: SqlStr) -> Result<sqlx::Describe<Postgres>, sqlx::Error> {
+        let mut tx = self.read().await?;
+        let ran = tx.describe_statement(sql).await;
+        tx.finish(ran).await
     }
 }
 
-impl<'c> Executor<'c> for &'c Reports<'_> {
-    type Database = Postgres;
-
-    fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, Result<Step, sqlx::Error>>
-    where
-        'c: 'e,
-        E: 'q + Execute<'q, Postgres>,
-    {
-        let statement = OneStatement::take(query, || self.forbidden());
-        stream(move |out| async move {
-            let statement = statement?;
-            let mut tx = self.read().await?;
-            tx.relay(statement, &out).await?;
-            Ok(tx.end().await?)
-        })
-    }
-
-    fn fetch_optional<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, Result<Option<PgRow>, sqlx::Error>>
-    where
-        'c: 'e,
-        E: 'q + Execute<'q, Postgres>,
-    {
-        let statement = OneStatement::take(query, || self.forbidden());
-        Box::pin(async move {
-            let statement = statement?;
-            let mut tx = self.read().await?;
-            let first = tx.first_row(statement).await?;
-            tx.end().await?;
-            Ok(first)
-        })
-    }
-
-    fn prepare_with<'e>(
-        self,
-        sql: SqlStr,
-        parameters: &'e [PgTypeInfo],
-    ) -> BoxFuture<'e, Result<PgStatement, sqlx::Error>>
-    where
-        'c: 'e,
-    {
-        Box::pin(async move {
-            let mut tx = self.read().await?;
-            let statement = tx.prepare(sql, parameters).await?;
-            tx.end().await?;
-            Ok(statement)
-        })
-    }
-
-    fn describe<'e>(self, sql: SqlStr) -> BoxFuture<'e, Result<sqlx::Describe<Postgres>, sqlx::Error>>
-    where
-        'c: 'e,
-    {
-        Box::pin(async move {
-            let mut tx = self.read().await?;
-            let described = tx.describe_statement(sql).await?;
-            tx.end().await?;
-            Ok(described)
-        })
-    }
-}
+executor!(&'c Reports<'_>);
 
 impl fmt::Debug for Reports<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

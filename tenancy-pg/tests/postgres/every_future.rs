@@ -38,6 +38,8 @@ fn in_the_source() -> BTreeSet<String> {
         for line in text.lines() {
             if line.starts_with("impl") {
                 owner = Some(Owner::of(line));
+            } else if let Some(handle) = line.strip_prefix("executor!(") {
+                found.extend(EXECUTOR.map(|name| format!("{}::{name}", Owner::named(handle))));
             } else if line.starts_with('}') {
                 owner = None;
             } else if line.starts_with("pub async fn ") || line.starts_with("pub fn ") {
@@ -88,9 +90,16 @@ impl Owner {
             Some((_, name)) => name,
             None => line.split_once("> ").filter(|_| line.starts_with("impl<")).map_or(&line[5..], |(_, name)| name),
         };
-        Self { name: word(name.trim_start_matches("&'c ").trim_start_matches("mut ")), is_a_trait }
+        Self { name: Self::named(name), is_a_trait }
+    }
+
+    fn named(name: &str) -> String {
+        word(name.trim_start_matches("&'c ").trim_start_matches("mut "))
     }
 }
+
+/// What the macro gives to a handle.
+const EXECUTOR: [&str; 4] = ["describe", "fetch_many", "fetch_optional", "prepare_with"];
 
 fn word(text: &str) -> String {
     text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()

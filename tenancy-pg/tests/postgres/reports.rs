@@ -180,6 +180,7 @@ async fn only_declared_columns_are_read_and_nothing_is_written() {
     for world in [Reporting::plain().await, Reporting::signed().await] {
         let database = world.open().await;
         let (one, every) = (world.one("acme").await, world.grant(Reach::Every).await);
+        let mut expected = 0;
         for grant in [&one, &every] {
             let reports = database.across(grant).await.unwrap();
             for denied in [
@@ -204,6 +205,12 @@ async fn only_declared_columns_are_read_and_nothing_is_written() {
                 let refused = sqlx::query(denied).fetch_all(&reports).await.expect_err(denied);
                 let code = sqlstate(&refused);
                 assert!(["42501", "25006"].contains(&code.as_str()), "{denied}: {code}");
+                expected += 1;
+            }
+            let records = world.listed("acme", "pg.report").await;
+            let refused = records.iter().filter(|r| r.rule() == Some("pg.refused")).map(|r| r.count()).sum::<u64>();
+            assert_eq!(refused, expected, "each is on record, and acme lists it");
+            for denied in ["select body from note", "delete from note", "select * from pg_authid"] {
                 let mut tx = reports.read().await.unwrap();
                 assert!(sqlx::query(denied).fetch_all(&mut tx).await.is_err(), "{denied}");
             }

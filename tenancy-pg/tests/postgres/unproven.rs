@@ -160,9 +160,47 @@ async fn an_end_without_a_proof_is_on_record() {
     rows.try_next().await.unwrap().unwrap();
     drop(rows);
     world.settles_at(8, "nobody's stream was dropped").await;
+}
 
-    sqlx::query("select 1/0").execute(&nobody).await.unwrap_err();
-    world.settles_at(9, "nobody's statement failed").await;
+/// The only statement of its transaction is on record once, whoever asked for it, and costs no connection.
+#[tokio::test]
+async fn a_statement_that_the_server_refused_is_on_record_as_that() {
+    let world = World::new().await;
+    let database = world.open().await;
+    let acme = world.scoped(&database, "acme").await;
+    let nobody = database.untenanted();
+    let refused = async || -> Vec<String> {
+        let records = world.tenants.audit().await;
+        let refused = records.iter().filter(|r| r.rule() == Some("pg.refused"));
+        let refused = refused.inspect(|r| assert_eq!(r.outcome().as_str(), "failed"));
+        // Tenant's and nobody's are in chains of their own, which are in no order to each other.
+        let all = refused.flat_map(|r| vec![r.action().to_owned(); usize::try_from(r.count()).unwrap()]);
+        let mut all: Vec<String> = all.collect();
+        all.sort_unstable();
+        all
+    };
+    let pid = async || -> i32 { sqlx::query_scalar("select pg_backend_pid()").fetch_one(&nobody).await.unwrap() };
+    let (first, mut expected) = (pid().await, Vec::new());
+    for sql in ["select 1/0", "select * from nowhere", "select 1/(n - 3) from generate_series(1, 3) n", "table nowhere"]
+    {
+        sqlx::query(sql).fetch_all(&acme).await.unwrap_err();
+        expected.push("pg.statement");
+        assert_eq!(pid().await, first, "{sql}: of a tenant");
+        sqlx::query(sql).fetch_all(&nobody).await.unwrap_err();
+        expected.push("pg.untenanted");
+        assert_eq!(pid().await, first, "{sql}: of nobody");
+    }
+    sqlx::Executor::describe(&nobody, sqlx::SqlSafeStr::into_sql_str("select * from nowhere")).await.unwrap_err();
+    expected.push("pg.untenanted");
+    assert_eq!(pid().await, first, "described");
+    expected.sort_unstable();
+    assert_eq!(refused().await, expected);
+    assert_eq!(world.unproven().await, 0);
+
+    // One that ends its session as well proves nothing.
+    sqlx::query("select pg_terminate_backend(pg_backend_pid())").execute(&nobody).await.unwrap_err();
+    world.settles_at(1, "it ended its own session").await;
+    assert_eq!(refused().await, expected);
 }
 
 #[tokio::test]
