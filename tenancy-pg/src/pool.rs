@@ -14,6 +14,7 @@ use sqlx::postgres::PgConnectOptions;
 use tenancy_core::{Gate, Life};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, RwLock, Semaphore, TryAcquireError};
+use tokio::time::timeout;
 
 use crate::event::{self, Cause};
 use crate::redact::may_connect_later;
@@ -88,7 +89,7 @@ impl Pool {
     /// # Errors
     /// [`sqlx::Error::PoolTimedOut`], [`sqlx::Error::PoolClosed`], or why no connection could be made.
     pub(crate) async fn take(self: &Arc<Self>, whose: Option<Life>) -> Result<Taken, sqlx::Error> {
-        let taken = tokio::time::timeout(self.limits.acquire_timeout, self.take_when_free(whose));
+        let taken = timeout(self.limits.acquire_timeout, self.take_when_free(whose));
         taken.await.map_err(|_elapsed| {
             self.gate.count(event::TIMED_OUT);
             sqlx::Error::PoolTimedOut
@@ -166,17 +167,18 @@ impl Pool {
         let _all = self.permits.acquire_many(self.limits.most).await;
         self.permits.close();
         let idle = std::mem::take(&mut *self.idle());
-        join_all(idle.into_iter().map(|one| one.held.leave())).await;
+        let _gone = timeout(PATIENCE, join_all(idle.into_iter().map(|one| one.held.leave()))).await;
         drop(self.behind_the_scenes.write().await);
     }
 
-    /// Runs work that nobody waits for but [`close`](Self::close). Without a runtime it is dropped.
+    /// Runs work that nobody waits for but [`close`](Self::close). Without a runtime, or out of time, it is dropped, and what
+    /// it holds of a connection closes that.
     pub(crate) fn behind_the_scenes(&self, work: impl Future<Output = ()> + Send + 'static) {
         let Ok(runtime) = Handle::try_current() else { return };
         // None once the pool is being closed: whatever close waits for holds a permit until its own work is noted here.
         let noted = Arc::clone(&self.behind_the_scenes).try_read_owned();
         runtime.spawn(async move {
-            work.await;
+            let _in_time = timeout(PATIENCE, work).await;
             drop(noted);
         });
     }
@@ -200,8 +202,9 @@ impl Pool {
     }
 
     fn close_expired(&self, idle: &mut Vec<Idle>) {
-        for _expired in idle.extract_if(.., |one| one.expired(&self.limits)) {
+        for expired in idle.extract_if(.., |one| one.expired(&self.limits)) {
             self.gate.count(event::EXPIRED);
+            self.behind_the_scenes(expired.held.leave());
         }
     }
 
@@ -220,7 +223,7 @@ impl Held {
     /// Says good-bye to the server, which then does not wait for the network to find out.
     async fn leave(self) {
         let Self { session, registered, home: _ } = self;
-        let _gone = tokio::time::timeout(GOOD_BYE, session.connection.close()).await;
+        let _gone = session.connection.close().await;
         drop(registered);
     }
 }
@@ -291,5 +294,6 @@ const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 const SHORTEST_SWEEP: Duration = Duration::from_millis(100);
 const LONGEST_SWEEP: Duration = Duration::from_secs(30);
-/// As long as a cleaning may take. Nobody waits for it but whoever closes the pool.
-const GOOD_BYE: Duration = Duration::from_secs(5);
+/// What goes on behind the scenes, a rollback, a cleaning or a good-bye, may take so long. Nobody waits for it but whoever
+/// closes the pool.
+const PATIENCE: Duration = Duration::from_secs(5);

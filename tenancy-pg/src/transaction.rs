@@ -230,12 +230,12 @@ impl Drop for Transaction<'_> {
 
 /// There is nobody left to tell but the record.
 async fn roll_back_behind_the_scenes(witness: &Witness, scope: &Scope, lease: Lease, refused: bool) {
-    match tokio::time::timeout(ROLLBACK_PATIENCE, lease.close_and_clean(scope, End::Rollback)).await {
-        Ok(Closing::Breach) => witness.breach("pg.rollback"),
-        Ok(Closing::WasAborted) if refused => {}
-        Ok(Closing::WasAborted | Closing::Failed { proven: false, .. }) => witness.failed_as("pg.rollback", UNPROVEN),
-        // Out of time, the lease itself has recorded it.
-        Ok(Closing::Ended { .. } | Closing::Failed { proven: true, .. }) | Err(_) => {}
+    // Out of time, the lease itself records it.
+    match lease.close_and_clean(scope, End::Rollback).await {
+        Closing::Breach => witness.breach("pg.rollback"),
+        Closing::WasAborted if refused => {}
+        Closing::WasAborted | Closing::Failed { proven: false, .. } => witness.failed_as("pg.rollback", UNPROVEN),
+        Closing::Ended { .. } | Closing::Failed { proven: true, .. } => {}
     }
 }
 
@@ -243,5 +243,3 @@ async fn roll_back_behind_the_scenes(witness: &Witness, scope: &Scope, lease: Le
 const ROWS_PER_CHECK: usize = 64;
 /// and before a row that was asked for later than this after the last look.
 const CHECK_LASTS: Duration = Duration::from_millis(100);
-/// A connection that does not roll back within this time is closed.
-const ROLLBACK_PATIENCE: Duration = Duration::from_secs(5);

@@ -1,7 +1,5 @@
 //! What a lease does behind the scenes, when its answer has been given: it cleans the connection and gives it back.
 
-use std::time::Duration;
-
 use sqlx::Connection;
 use sqlx::postgres::PgRow;
 use tenancy_core::Life;
@@ -19,8 +17,7 @@ impl Lease {
         let (ending, cleaning) = (scope.ending(End::Rollback, &self.began), scope.cleaning(&session.identity, false));
         let abandoning = scope.abandoning(&session.identity, false);
         pool.behind_the_scenes(async move {
-            let ended = self.end_and_clean(&ending, &cleaning, &abandoning, None);
-            let _in_time = tokio::time::timeout(CLEANING_PATIENCE, ended).await;
+            self.end_and_clean(&ending, &cleaning, &abandoning, None).await;
         });
     }
 
@@ -32,9 +29,8 @@ impl Lease {
         let asked = failed || home.is_none();
         let leaving = scope.leaving(&session.identity, home.is_some(), asked);
         pool.behind_the_scenes(async move {
-            let ran = tokio::time::timeout(CLEANING_PATIENCE, self.batch(&leaving.sql)).await;
             // Without an answer, the lease itself records it.
-            let Ok(Ok(rows)) = ran else { return };
+            let Ok(rows) = self.batch(&leaving.sql).await else { return };
             let Some(witness) = self.witness.take() else { return };
             match rows.as_slice() {
                 _elsewhere if !leaving.holds(&rows) => {
@@ -58,9 +54,7 @@ impl Lease {
         let (Some(pool), Ok(session)) = (self.pool(), self.session()) else { return };
         let home = self.next_home(scope);
         let cleaning = cleaning(scope, &session.identity, home.is_some());
-        pool.behind_the_scenes(async move {
-            let _in_time = tokio::time::timeout(CLEANING_PATIENCE, self.clean(&cleaning, home)).await;
-        });
+        pool.behind_the_scenes(async move { self.clean(&cleaning, home).await });
     }
 
     pub(super) async fn clean(mut self, cleaning: &str, home: Option<Life>) {
@@ -95,6 +89,3 @@ impl Lease {
         !taken.keeps_its_session() || clean::shows_clean(rows, identity, connection.cached_statements_size())
     }
 }
-
-/// A connection that is not clean by then is closed.
-const CLEANING_PATIENCE: Duration = Duration::from_secs(5);

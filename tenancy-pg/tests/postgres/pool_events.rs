@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use sqlx::AssertSqlSafe;
+use sqlx::postgres::PgConnection;
+use sqlx::{AssertSqlSafe, Connection};
 use tenancy_core::Denial;
 use tenancy_pg::{Database, Inspected, Mode, OnFailure, PgError, PgOptions, danger};
 use tenancy_testkit::proxy::Direction;
@@ -126,6 +127,42 @@ async fn an_old_connection_and_a_failed_look_are_counted() {
         tokio::time::sleep(Duration::from_millis(25)).await;
     }
     assert!(tally.of("pg.inspection") > 0, "{:?}", tally.all());
+}
+
+/// The server is told, and need not find out by itself. It counts the sessions that ended without a word.
+#[tokio::test]
+async fn an_idle_connection_that_is_too_old_says_good_bye() {
+    let (world, tally) = counted().await;
+    let superuser = world.server.superuser_options();
+    let abandoned = "select sessions_abandoned from pg_stat_database where datname = current_database()";
+    let others = "select count(*) from pg_stat_activity where datname = current_database()
+                  and backend_type = 'client backend' and pid <> pg_backend_pid()";
+    let settled = async || {
+        for _wait in 0..400 {
+            if scalar(&superuser, others).await == 0 {
+                return scalar(&superuser, abandoned).await;
+            }
+            tokio::time::sleep(Duration::from_millis(25)).await;
+        }
+        panic!("sessions are left");
+    };
+    let before = settled().await;
+    let options = world.options().idle_timeout(Duration::from_millis(100));
+    let database = Database::open(world.tenants.realm(), options, &world.declaration).await.unwrap();
+    for expired in 1..=3 {
+        assert_eq!(bodies(&world.scoped(&database, "acme").await).await, ACME);
+        until(&tally, "pool.expired", expired).await;
+    }
+    assert_eq!(settled().await, before);
+    // The positive control: the socket alone is closed.
+    drop(PgConnection::connect_with(&world.server.app_options()).await.unwrap());
+    for _wait in 0..400 {
+        if settled().await > before {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
+    assert_eq!(settled().await, before + 1);
 }
 
 /// A network that takes nothing any more holds up the good-bye of a connection, not whoever wants another one.
