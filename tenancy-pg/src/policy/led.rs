@@ -13,15 +13,12 @@ pub(super) fn check(table: &TenantTable) -> Step {
     let relation = &table.relation;
     let of = quote_text(&relation.to_string());
     let column = quote_text(table.column());
-    let said = |text: String| format!("SELECT ({text})::pg_catalog.int4");
-    let other = said(format!(
+    let other = format!(
         "'the key ' || pg_catalog.quote_ident(c.relname) || ' of ' || {of} || ' is without the tenant column: \
          write it in CREATE TABLE, or use Migration::diff'"
-    ));
-    let none = said(format!(
-        "'no key of ' || pg_catalog.quote_ident(k.relname) || ' is led by the tenant column: \
-         write one in CREATE TABLE, or declare no composite keys'"
-    ));
+    );
+    let none = "'no key of ' || pg_catalog.quote_ident(k.relname) || ' is led by the tenant column: \
+                write one in CREATE TABLE, or declare no composite keys'";
     let attribute = format!(
         "pg_catalog.pg_attribute a WHERE a.attrelid = {of}::pg_catalog.regclass AND a.attname = {column} AND a.attnum"
     );
@@ -29,10 +26,10 @@ pub(super) fn check(table: &TenantTable) -> Step {
         Locks::Catalog,
         format!("keys of {relation} are led by {} already, as declared", quote_ident(table.column())),
         format!(
-            "{other}\nFROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid\n\
+            "SELECT ({other})::pg_catalog.int4\nFROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid\n\
              WHERE i.indrelid = {of}::pg_catalog.regclass AND i.indisunique\n  \
              AND NOT EXISTS (SELECT FROM {attribute} = ANY ((i.indkey::pg_catalog.int2[])[0:i.indnkeyatts - 1]));\n\
-             {none}\nFROM pg_catalog.pg_class k WHERE k.oid = {of}::pg_catalog.regclass AND NOT EXISTS (\n  \
+             SELECT ({none})::pg_catalog.int4\nFROM pg_catalog.pg_class k WHERE k.oid = {of}::pg_catalog.regclass AND NOT EXISTS (\n  \
              SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = k.oid AND i.indisvalid AND i.indpred IS NULL\n  \
              AND EXISTS (SELECT FROM {attribute} = i.indkey[0]));\n"
         ),
