@@ -85,7 +85,8 @@ pub(crate) struct Shared {
 }
 
 impl Database<Uninspected> {
-    /// Connects a few times, to see that it can, and that what stands between is what was declared.
+    /// Connects a few times, to see that it can, and that what stands between is what was declared. Dropped before it
+    /// answers: its connections are closed.
     ///
     /// # Errors
     /// [`PgError::PoolerMismatch`]; [`PgError::NeedsSessions`] for a signed scope or kept connections behind a
@@ -102,13 +103,14 @@ impl Database<Uninspected> {
     }
 
     /// Looks whether the database keeps tenants apart for the role that connects, and for the one that reads reports where
-    /// there is one.
+    /// there is one. Nothing is changed: what is tried is rolled back. Dropped before it answers: its connections are
+    /// closed.
     ///
     /// # Errors
     /// [`PgError::Inspection`] with the whole report when anything fatal was found; [`PgError::SignedMismatch`] when only
     /// one of the options and the declaration is signed; [`PgError::SigningKey`] when the database does not accept the key
-    /// that signs; [`PgError::Replica`] for a server to read from that is no standby
-    /// of this one (one that can't be reached is not read from until it can); or [`PgError`] when it can't look.
+    /// that signs; [`PgError::Replica`] for a server to read from that is no standby of this one (one that can't be
+    /// reached is not read from until it can); or [`PgError`] when it can't look.
     pub async fn inspect(self, declaration: &Declaration) -> Result<Database<Inspected>, PgError> {
         self.inspect_with(declaration, InspectPolicy::default()).await
     }
@@ -153,7 +155,7 @@ impl Database<Uninspected> {
         Ok(Database { state: Inspected { shared: Arc::new(shared) } })
     }
 
-    /// The report, whatever it says: for a command line that shows it.
+    /// The report, whatever it says: for a command line that shows it. Dropped as [`inspect`](Self::inspect).
     ///
     /// # Errors
     /// [`PgError`] when it can't look.

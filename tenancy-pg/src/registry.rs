@@ -29,7 +29,7 @@ pub struct TenantRegistry {
 }
 
 impl TenantRegistry {
-    /// Connects, with up to 2 connections.
+    /// Connects, with up to 2 connections. Dropped before it answers: nothing is left behind.
     ///
     /// # Errors
     /// [`PgError::ControlRole`] for a superuser or a role with BYPASSRLS; [`PgError`] when it can't connect.
@@ -84,7 +84,7 @@ impl TenantRegistry {
         if changed.rows_affected() == 0 { Err(DirectoryConflict::Unknown.into()) } else { Ok(()) }
     }
 
-    /// Closes the connections. Idempotent.
+    /// Closes the connections. Idempotent. Dropped before it answers: none is given any more; call it again to wait.
     pub async fn close(&self) {
         self.pool.close().await;
     }

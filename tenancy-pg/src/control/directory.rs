@@ -51,7 +51,7 @@ impl PgDirectory {
         Ok(())
     }
 
-    /// Suspends a living tenant.
+    /// Suspends a living tenant. Dropped before it answers, it may have happened.
     ///
     /// # Errors
     /// [`PgError::Conflict`] when there is none of that name; [`PgError`] when the store did not answer.
@@ -84,7 +84,8 @@ impl PgDirectory {
         found(changed.map_err(conflict)?.rows_affected())
     }
 
-    /// Adds or replaces the stored form of an API key. A revoked key stays revoked.
+    /// Adds or replaces the stored form of an API key. A revoked key stays revoked. Dropped before it
+    /// answers, it may have happened.
     ///
     /// # Errors
     /// [`PgError`] when the store did not answer.

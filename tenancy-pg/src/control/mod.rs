@@ -57,7 +57,7 @@ pub struct ControlStore {
 }
 
 impl ControlStore {
-    /// Connects, with up to 4 connections.
+    /// Connects, with up to 4 connections. Dropped before it answers: nothing is left behind.
     ///
     /// # Errors
     /// [`PgError::ControlRole`] for a superuser or a role with BYPASSRLS: the control role may do what
@@ -103,7 +103,7 @@ impl ControlStore {
         hints::forward(&self.pool, realm).await
     }
 
-    /// Closes the connections. Idempotent.
+    /// Closes the connections. Idempotent. Dropped before it answers: none is given any more; call it again to wait.
     pub async fn close(&self) {
         self.pool.close().await;
     }

@@ -8,7 +8,7 @@ use crate::ident::quote_role;
 use crate::options::quiet;
 
 /// Makes the schema `tenancy_control`, or what is missing of it, as an owner, and lets `control_role` use it.
-/// Idempotent, in one transaction.
+/// Idempotent, in one transaction. Dropped before it answers, it may have been committed.
 ///
 /// # Errors
 /// [`PgError`] when the owner can't connect, may not make it, or there is no such role.

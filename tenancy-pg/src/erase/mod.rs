@@ -56,7 +56,8 @@ struct Run {
 }
 
 impl PgEraser {
-    /// Connects, with up to 2 connections, and looks at what the role may do.
+    /// Connects, with up to 2 connections, and looks at what the role may do. Dropped before it answers: nothing is
+    /// left behind.
     ///
     /// # Errors
     /// [`PgError::ControlRole`] for a role that may not read and delete in every declared tenant table, or that may

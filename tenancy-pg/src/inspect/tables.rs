@@ -138,8 +138,26 @@ fn not_a_table(declared: &TenantTable) -> Finding {
 }
 
 fn of_table(catalog: &Catalog<'_>, declared: &TenantTable, found: &Found) -> Vec<Finding> {
-    let table = declared.relation.to_string();
-    let fatal = |code, why: &str, fix: String| Finding::fatal(code, table.clone(), why, fix);
+    let mut all = of_owner(catalog, declared, found);
+    all.extend(of_row_level_security(declared, found));
+    all.extend(of_column(declared, found));
+    let table = &declared.relation;
+    for right in &found.beyond {
+        let why = match right.as_str() {
+            "TRUNCATE" => "TRUNCATE empties the table for all tenants. Policies do not hold it.",
+            "TRIGGER" => "A trigger that the service makes runs for every tenant's rows. Policies do not hold it.",
+            "REFERENCES" => "A foreign key checks past policies. It tells whether another tenant's row exists.",
+            _maintain => "The right is about the whole table, for all tenants. Policies do not hold it.",
+        };
+        let fix = format!("REVOKE {right} ON TABLE {table} FROM {};", catalog.grantees());
+        all.push(Finding::fatal(Code::TableRight, table.to_string(), why, fix));
+    }
+    all
+}
+
+fn of_owner(catalog: &Catalog<'_>, declared: &TenantTable, found: &Found) -> Vec<Finding> {
+    let table = &declared.relation;
+    let fatal = |why: &str, fix: String| Finding::fatal(Code::Ownership, table.to_string(), why, fix);
     let mut all = Vec::new();
     if let Some(owner) = catalog.roles.iter().find(|role| role.name == found.owner) {
         let why = format!(
@@ -150,13 +168,20 @@ fn of_table(catalog: &Catalog<'_>, declared: &TenantTable, found: &Found) -> Vec
             revoke if revoke.starts_with("REVOKE") => revoke,
             _own => format!("ALTER TABLE {table} OWNER TO CURRENT_USER; -- and GRANT the service what it needs"),
         };
-        all.push(fatal(Code::Ownership, &why, fix));
+        all.push(fatal(&why, fix));
     }
     if found.schema_owner_reachable {
         let schema = declared.relation.schema.quoted();
         let why = "The service can act as the owner of the schema. That owner can drop the table and put another in its place.";
-        all.push(fatal(Code::Ownership, why, format!("ALTER SCHEMA {schema} OWNER TO CURRENT_USER;")));
+        all.push(fatal(why, format!("ALTER SCHEMA {schema} OWNER TO CURRENT_USER;")));
     }
+    all
+}
+
+fn of_row_level_security(declared: &TenantTable, found: &Found) -> Vec<Finding> {
+    let table = &declared.relation;
+    let fatal = |code, why: &str, fix: String| Finding::fatal(code, table.to_string(), why, fix);
+    let mut all = Vec::new();
     if !found.rls {
         let why = "Policies are not looked at while row level security is off. Every tenant reads every row.";
         all.push(fatal(Code::RlsDisabled, why, format!("ALTER TABLE {table} ENABLE ROW LEVEL SECURITY;")));
@@ -170,16 +195,6 @@ fn of_table(catalog: &Catalog<'_>, declared: &TenantTable, found: &Found) -> Vec
         let why = "Postgres itself says that policies do not hold this role on this table. The reason is among the \
                    findings about roles.";
         all.push(fatal(Code::NotActive, why, "-- mend the findings about roles first".to_owned()));
-    }
-    all.extend(of_column(declared, found));
-    for right in &found.beyond {
-        let why = match right.as_str() {
-            "TRUNCATE" => "TRUNCATE empties the table for all tenants. Policies do not hold it.",
-            "TRIGGER" => "A trigger that the service makes runs for every tenant's rows. Policies do not hold it.",
-            "REFERENCES" => "A foreign key checks past policies. It tells whether another tenant's row exists.",
-            _maintain => "The right is about the whole table, for all tenants. Policies do not hold it.",
-        };
-        all.push(fatal(Code::TableRight, why, format!("REVOKE {right} ON TABLE {table} FROM {};", catalog.grantees())));
     }
     all
 }

@@ -8,7 +8,7 @@ use super::Lease;
 use crate::clean;
 use crate::event::Cause;
 use crate::scope::{End, Scope};
-use crate::session::{Identity, Session};
+use crate::session::Identity;
 
 impl Lease {
     /// Gives a connection back on which nothing of a tenant's has run.
@@ -85,7 +85,8 @@ impl Lease {
     /// the next transaction there.
     pub(super) fn is_clean(&self, rows: &[PgRow]) -> bool {
         let Some(taken) = self.taken.as_ref().filter(|_| !self.handed_out) else { return false };
-        let Session { connection, identity, .. } = taken.session();
-        !taken.keeps_its_session() || clean::shows_clean(rows, identity, connection.cached_statements_size())
+        let session = taken.session();
+        let prepared = session.connection.cached_statements_size();
+        !taken.keeps_its_session() || clean::shows_clean(rows, &session.identity, prepared)
     }
 }

@@ -29,8 +29,8 @@ impl Migration {
     /// among them. Exceptions, which the steps' locks show: indexes of partitioned tables, and foreign keys of tables
     /// that have FORCE already.
     ///
-    /// Nothing is changed yet: [`Migration::run`] does it. Whatever is done already is left out, so after a failure, or a
-    /// half-way stop, plan and run again. When the legacy roles are gone from the declaration, the same plan drops their
+    /// Nothing is changed yet, nor by dropping it half-way: [`Migration::run`] does it. Whatever is done already is left
+    /// out, so after a failure, or a half-way stop, plan and run again. When the legacy roles are gone from the declaration, the same plan drops their
     /// policies. Keys without the tenant column (`composite_keys`) are left to [`Migration::diff`].
     ///
     /// # Errors

@@ -18,8 +18,10 @@ use crate::options::quiet;
 
 impl Migration {
     /// Compares a database with the declaration, as the owner of its tables, and gives the smallest migration that brings
-    /// it there, each step with its reason. Nothing is changed. Empty on a database that is there already: policies of
-    /// your own that bind the tenant stay, and those that do not get a floor under them.
+    /// it there, each step with its reason. Nothing is changed, nor by dropping it half-way.
+    ///
+    /// Empty on a database that is there already: policies of your own that bind the tenant stay, and those that do not
+    /// get a floor under them.
     ///
     /// A step that rows stand in the way of (a tenant column missing in a table that has rows) fails when it runs and
     /// changes nothing; see [`Migration::adopt`] for such a table. What is wrong with roles (a superuser, an

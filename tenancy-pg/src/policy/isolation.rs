@@ -39,44 +39,70 @@ struct Plan<'p> {
     helpers: &'p Helpers,
 }
 
+/// What becomes of a policy that is there.
+enum Verdict {
+    /// For this reason.
+    Goes(&'static str),
+    Kept,
+    /// It lets a declared role past the tenants' boundary, as declared.
+    Past,
+}
+
 impl Plan<'_> {
     fn steps(&self, live: &LiveTable, declaration: &Declaration, roles: &Roles) -> Vec<Step> {
         let relation = &self.table.relation;
         let past = if live.child { Vec::new() } else { wanted::past(self.table, declaration, roles) };
         let mut steps = Vec::new();
-        let mut kept: Vec<&LivePolicy> = Vec::new();
+        let mut kept = Vec::new();
         for policy in &self.policies {
-            let why = match policy.name.as_str() {
-                POLICY if !self.is_as_generated(policy, true) => "it is not as generated",
-                FLOOR if !self.is_as_generated(policy, false) => "it is not as generated",
-                name if name == REPORT || name.starts_with(LEGACY) => {
-                    if past.iter().any(|wanted| wanted.name == name && self.says(policy, wanted)) {
-                        continue;
-                    }
-                    "it is not declared any more, or not so"
-                }
-                // A floor does not mend an error on the empty text.
-                _other if self.bindings(policy).contains(&Binding::FailsOnEmpty) => {
-                    "it fails where no tenant is set, instead of matching no row"
-                }
-                _other if policy.permissive && policy.applies && !past.is_empty() && !self.binds(policy) => {
-                    "it does not bind the tenant, and a floor would hold the declared roles too"
-                }
-                _kept => {
-                    kept.push(policy);
-                    continue;
-                }
-            };
-            steps.push(Step::new(
-                Locks::Instant,
-                format!("the policy {} of {relation} goes: {why}", quote_ident(&policy.name)),
-                self.drop(&policy.name),
-                self.recreate(policy),
-            ));
+            match self.verdict(policy, &past) {
+                Verdict::Kept => kept.push(*policy),
+                Verdict::Past => {}
+                Verdict::Goes(why) => steps.push(Step::new(
+                    Locks::Instant,
+                    format!("the policy {} of {relation} goes: {why}", quote_ident(&policy.name)),
+                    self.drop(&policy.name),
+                    self.recreate(policy),
+                )),
+            }
         }
+        steps.extend(self.missing(&kept));
+        for wanted in past {
+            let there = |p: &&LivePolicy| p.name == wanted.name && self.says(p, &wanted);
+            if !self.policies.iter().any(there) {
+                let why = format!("a declared role reads past the tenants' boundary of {relation}");
+                steps.push(Step::new(Locks::Instant, why, wanted.create, self.drop(&wanted.name)));
+            }
+        }
+        steps
+    }
+
+    fn verdict(&self, policy: &LivePolicy, past: &[Wanted]) -> Verdict {
+        match policy.name.as_str() {
+            POLICY if !self.is_as_generated(policy, true) => Verdict::Goes("it is not as generated"),
+            FLOOR if !self.is_as_generated(policy, false) => Verdict::Goes("it is not as generated"),
+            name if name == REPORT || name.starts_with(LEGACY) => {
+                let wanted = past.iter().any(|wanted| wanted.name == name && self.says(policy, wanted));
+                if wanted { Verdict::Past } else { Verdict::Goes("it is not declared any more, or not so") }
+            }
+            // A floor does not mend an error on the empty text.
+            _other if self.bindings(policy).contains(&Binding::FailsOnEmpty) => {
+                Verdict::Goes("it fails where no tenant is set, instead of matching no row")
+            }
+            _other if policy.permissive && policy.applies && !past.is_empty() && !self.binds(policy) => {
+                Verdict::Goes("it does not bind the tenant, and a floor would hold the declared roles too")
+            }
+            _kept => Verdict::Kept,
+        }
+    }
+
+    /// The policies of our own that are wanted beside those that are kept.
+    fn missing(&self, kept: &[&LivePolicy]) -> Vec<Step> {
+        let relation = &self.table.relation;
         let open = kept.iter().any(|policy| policy.permissive && policy.applies && !self.binds(policy));
         let has = |name: &str| kept.iter().any(|policy| policy.name == name);
         let floor = kept.iter().any(|p| !p.permissive && p.everyone && p.command == "*" && self.binds(p));
+        let mut steps = Vec::new();
         if !floor && (open || self.table.floor) && !has(FLOOR) {
             let why = format!("no other policy of {relation} may let another tenant's row through");
             steps.push(Step::new(Locks::Instant, why, self.table.create_floor_sql(), self.drop(FLOOR)));
@@ -87,13 +113,6 @@ impl Plan<'_> {
         if !["r", "a", "w", "d"].iter().all(|command| covered(command)) && !has(POLICY) {
             let why = format!("the service sees one tenant's rows of {relation}");
             steps.push(Step::new(Locks::Instant, why, self.table.create_policy_sql(), self.drop(POLICY)));
-        }
-        for wanted in past {
-            let there = |p: &&LivePolicy| p.name == wanted.name && self.says(p, &wanted);
-            if !self.policies.iter().any(there) {
-                let why = format!("a declared role reads past the tenants' boundary of {relation}");
-                steps.push(Step::new(Locks::Instant, why, wanted.create, self.drop(&wanted.name)));
-            }
         }
         steps
     }

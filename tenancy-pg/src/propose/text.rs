@@ -36,6 +36,12 @@ impl fmt::Display for Proposal {
         writeln!(f, "global-tables = [")?;
         self.undecided.iter().try_for_each(|relation| writeln!(f, "    {relation}"))?;
         writeln!(f, "]")?;
+        self.about_reports(f)
+    }
+}
+
+impl Proposal {
+    fn about_reports(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (table, column) = match self.tenant.first() {
             Some(table) => {
                 (format!("{}table = {}", in_schema(&table.schema), quoted(&table.table)), table.column.as_str())

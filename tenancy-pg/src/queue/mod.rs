@@ -109,7 +109,7 @@ impl Queue {
         claim::claim(&self.shared).await
     }
 
-    /// How many jobs of the kind there are, of all tenants together.
+    /// How many jobs of the kind there are, of all tenants together. It only looks, and may be dropped.
     ///
     /// # Errors
     /// [`PgError`] when the database did not answer.
@@ -118,6 +118,7 @@ impl Queue {
     }
 
     /// Gives every dead job of the kind a new start, and says how many there were. What made them dead may still hold.
+    /// Dropped before it answers, it may have happened.
     ///
     /// # Errors
     /// [`PgError`] when the database did not answer.
@@ -126,7 +127,7 @@ impl Queue {
         Ok(revived.rows_affected())
     }
 
-    /// Closes the connections. Idempotent.
+    /// Closes the connections. Idempotent. Dropped before it answers: none is given any more; call it again to wait.
     pub async fn close(&self) {
         self.shared.pool.close().await;
     }
