@@ -3,7 +3,7 @@
 use tenancy_pg::TenantTx;
 
 fn raw(tx: &TenantTx<'_>) {
-    let _raw = &tx.lease;
+    let _raw = &tx.transaction;
 }
 
 fn main() {
