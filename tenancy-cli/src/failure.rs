@@ -43,6 +43,10 @@ fn hint(error: &PgError) -> String {
         PgError::Database(e) if e.sqlstate() == Some("28P01") => ": the password is wrong",
         PgError::Database(e) if e.sqlstate() == Some("28000") => ": the server does not let this role in",
         PgError::Database(e) if e.sqlstate() == Some("3D000") => ": there is no database of that name",
+        PgError::SignedMismatch => {
+            " (name the key's file with --signing-key where the declaration is signed, and only there)"
+        }
+        PgError::NeedsLife => " (say --life-a and --life-b)",
         PgError::ProbeLeaves(_) => " (nothing was tried; say --disposable if this is a copy where that may stay)",
         _other => "",
     };

@@ -58,7 +58,7 @@ fn write(path: &Path, key: &SigningKey) -> std::io::Result<()> {
     file.sync_all()
 }
 
-fn read(path: &Path) -> Result<SigningKey, Failure> {
+pub(crate) fn read(path: &Path) -> Result<SigningKey, Failure> {
     let failed = |why: String| Failure::Key { path: path.display().to_string(), why };
     let text = std::fs::read_to_string(path).map_err(|e| failed(e.to_string()))?;
     SigningKey::parse(text.trim_end()).map_err(|e| failed(e.to_string()))

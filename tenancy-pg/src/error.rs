@@ -79,6 +79,10 @@ pub enum PgError {
     /// another one has its id. See [`signing_key_sql`](crate::signing_key_sql).
     #[error("the database does not accept the signing key {0}, see signing_key_sql")]
     SigningKey(SigningKeyId),
+    /// Nobody said the life of a tenant for which a seal was to be made, see
+    /// [`ProbeOptions::lives`](crate::ProbeOptions::lives).
+    #[error("a seal holds the tenant's life, which nobody said and its row key is not")]
+    NeedsLife,
     /// The driver failed.
     #[error("the database could not be used")]
     Driver(#[source] Redacted<BoxError>),

@@ -1,15 +1,17 @@
 //! `tenancy policy probe`.
 
+use std::path::PathBuf;
 use std::pin::pin;
 use std::time::Duration;
 
 use clap::Args;
 use tenancy_core::RowKey;
-use tenancy_pg::{Command, Crossing, Declaration, ProbeOptions, ProbeProgress, ProbeReport};
+use tenancy_pg::{Command, Crossing, Declaration, ProbeOptions, ProbeProgress, ProbeReport, SigningKeys};
 
-use crate::args::{Declared, Target, row_key};
+use crate::args::{Declared, Target, life, row_key};
 use crate::failure::Failure;
 use crate::inspect::Level;
+use crate::signing_key;
 use crate::verdict::Verdict;
 
 /// What `--help` says.
@@ -17,7 +19,8 @@ pub(super) const ABOUT: &str = "\
 Try, as the service, to cross from one tenant to another, and tell what crossed.
 
 The inspection judges by the catalog; this tries. In the scope of each of two tenants, and in nobody's, it reads, writes, \
-empties and calls what is within reach. Both tenants need rows in each table: only of a table in which each saw its own \
+empties and calls what is within reach; where scopes are signed it opens them with real seals (--signing-key) and tries \
+forged ones. Both tenants need rows in each table: only of a table in which each saw its own \
 rows and none of the other's does silence say anything.
 
 What it does to the database: every attempt is in a transaction that is rolled back. It locks tables for moments and \
@@ -47,6 +50,16 @@ pub(crate) struct Options {
     /// The same for the second tenant.
     #[arg(long, value_name = "TEXT", requires = "canary_a")]
     canary_b: Option<String>,
+    /// For a signed declaration: the file of a key that `tenancy signing-key new` wrote and the database accepts.
+    #[arg(long, value_name = "FILE")]
+    signing_key: Option<PathBuf>,
+    /// For a signed declaration: the life of the first tenant in the registry. A row key that is a uuid is the life, unless
+    /// it is said otherwise.
+    #[arg(long, value_name = "UUID", requires = "life_b")]
+    life_a: Option<String>,
+    /// The same for the second tenant.
+    #[arg(long, value_name = "UUID", requires = "life_a")]
+    life_b: Option<String>,
     /// The database is a copy: sequences may move in it, and its functions, triggers and foreign tables may do whatever
     /// they do.
     #[arg(long)]
@@ -80,7 +93,14 @@ pub(super) async fn run(options: Options) -> Result<Verdict, Failure> {
 
 impl Options {
     fn probe(&self, progress: &ProbeProgress) -> Result<ProbeOptions, Failure> {
-        let mut probe = ProbeOptions::new(self.target.options()?).progress(progress);
+        let mut target = self.target.options()?;
+        if let Some(path) = &self.signing_key {
+            target = target.signed(SigningKeys::new(signing_key::read(path)?));
+        }
+        let mut probe = ProbeOptions::new(target).progress(progress);
+        if let (Some(a), Some(b)) = (&self.life_a, &self.life_b) {
+            probe = probe.lives(life("--life-a", a)?, life("--life-b", b)?);
+        }
         if let (Some(a), Some(b)) = (&self.canary_a, &self.canary_b) {
             probe = probe.canaries(a, b);
         }

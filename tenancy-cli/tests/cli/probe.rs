@@ -150,3 +150,54 @@ async fn a_bad_argument_is_a_clear_error_that_quotes_no_key() {
     let help = world.run(&["policy", "probe", "--help"]);
     assert!(help.out.contains("rolled back") && help.out.contains("no roll-back takes back"), "{}", help.out);
 }
+
+/// With the key's file it opens real scopes of a signed declaration, and tries forged seals.
+#[tokio::test]
+async fn a_signed_declaration_is_probed_with_its_key() {
+    let lives = ["0b5bd7a4-5a3c-4d0e-9a51-6a5f5b7f0a11", "0b5bd7a4-5a3c-4d0e-9a51-6a5f5b7f0a12"];
+    let world = World::new(TABLE).await;
+    world.write("tenancy.toml", &TOML.replace("[database]", "[database]\nsigned = true"));
+    let made = world.run(&["signing-key", "new", "--out", "key"]);
+    assert_eq!(made.code, 0, "{}", made.err);
+    let harden = ["policy", "harden", "--owner", OWNER, "--app", APP, "--keep", OWNER];
+    for arguments in [harden.as_slice(), &["signing-key", "sql", "key"]] {
+        world.database.run(&world.run(arguments).out).await;
+    }
+    let [a, b] = lives;
+    world.database.run(&format!("insert into tenancy.tenant values (7, '{a}'), (17, '{b}')")).await;
+    world.database.run_as_owner(&world.run(&["policy", "generate", "--app", APP]).out).await;
+
+    let signed = ["--signing-key", "key", "--life-a", a, "--life-b", b];
+    let ran = probe(&world, &[signed.as_slice(), &["--deny-warnings"]].concat());
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("apart in: \"public\".\"note\""), "{}", ran.out);
+    for (arguments, said) in [
+        (&[][..], "--signing-key"),
+        (&["--signing-key", "key"], "--life-a"),
+        (&["--signing-key", "nowhere", "--life-a", a, "--life-b", b], "nowhere"),
+        (&["--signing-key", "key", "--life-a", a], "--life-b"),
+        (&["--signing-key", "key", "--life-a", a, "--life-b", "hunter2"], "--life-b"),
+    ] {
+        let ran = probe(&world, arguments);
+        assert!(ran.code == 2 && ran.out.is_empty() && ran.err.contains(said), "{arguments:?}: {}", ran.err);
+        assert!(!ran.err.contains("hunter2"));
+    }
+    let strangers = probe(&world, &["--signing-key", "key", "--life-a", b, "--life-b", a]);
+    assert_eq!(strangers.code, 2, "{}", strangers.out);
+    assert!(
+        strangers.out.contains("the seal of A is refused") && strangers.out.contains("apart in: no table"),
+        "{}",
+        strangers.out
+    );
+    // Whoever can read the keys makes a seal of anybody's.
+    world.database.run("grant select on tenancy.signing_key to app").await;
+    let ran = probe(&world, &signed);
+    assert!(
+        ran.code == 1
+            && ran.out.contains("read: nobody -> B by SELECT \"public\".\"note\", as it is and a forged seal"),
+        "{}",
+        ran.out
+    );
+    let secret = std::fs::read_to_string(world.folder.path().join("key")).unwrap();
+    assert!(!ran.out.contains(secret.trim_end().split_once('.').unwrap().1));
+}

@@ -14,17 +14,19 @@ mod prober;
 mod progress;
 mod reads;
 mod report;
+mod scopes;
 mod session;
 mod writes;
 
 use std::collections::HashMap;
 
-use tenancy_core::RowKey;
+use tenancy_core::{Life, RowKey};
 
 pub use progress::ProbeProgress;
 pub use report::{Command, Crossing, CrossingKind, Party, ProbeReport, Unproven};
 
 use self::prober::{Prober, Tenant};
+use self::scopes::Scopes;
 use self::session::Session;
 use crate::declaration::Declaration;
 use crate::error::PgError;
@@ -36,14 +38,23 @@ use crate::options::PgOptions;
 pub struct ProbeOptions {
     database: PgOptions,
     canaries: [Option<String>; 2],
+    lives: Option<[Life; 2]>,
     disposable: bool,
     progress: ProbeProgress,
 }
 
 impl ProbeOptions {
-    /// Probes with the login of the service.
+    /// Probes with the login of the service; a signed declaration with its keys ([`PgOptions::signed`]).
     pub fn new(database: PgOptions) -> Self {
-        Self { database, canaries: [None, None], disposable: false, progress: ProbeProgress::default() }
+        let (canaries, progress) = ([None, None], ProbeProgress::default());
+        Self { database, canaries, lives: None, disposable: false, progress }
+    }
+
+    /// The lives of the two tenants in the registry, which a seal holds beside the row key. Without this word a row key
+    /// that is a uuid is the life too.
+    pub const fn lives(mut self, a: Life, b: Life) -> Self {
+        self.lives = Some([a, b]);
+        self
     }
 
     /// Texts that are in rows of the first tenant and of the second, and nowhere else: they give a row away where no
@@ -81,17 +92,22 @@ impl ProbeOptions {
 ///
 /// # Errors
 /// [`PgError::ProbeLeaves`] before the first attempt, with what could stay behind. [`PgError`] when it can't connect or
-/// the connection breaks. [`PgError::RowKeyType`] for keys that do not fit the declared tables or are one and the same,
-/// and for a signed declaration, whose scopes it can't open.
+/// the connection breaks. [`PgError::RowKeyType`] for keys that do not fit the declared tables or are one and the same.
+/// [`PgError::SignedMismatch`] when only one of the options and the declaration is signed, and [`PgError::NeedsLife`] when
+/// it is and nobody said the tenants' lives.
 pub async fn probe(
     options: &ProbeOptions,
     declaration: &Declaration,
     a: &RowKey,
     b: &RowKey,
 ) -> Result<ProbeReport, PgError> {
-    if declaration.signed() || !declaration.takes(a) || !declaration.takes(b) || a == b {
+    if !declaration.takes(a) || !declaration.takes(b) || a == b {
         return Err(PgError::RowKeyType);
     }
+    if declaration.signed() != options.database.keys().is_some() {
+        return Err(PgError::SignedMismatch);
+    }
+    let scopes = Scopes::new(declaration, options.database.keys(), options.lives, [a, b])?;
     let [canary_a, canary_b] = options.canaries.clone();
     let tenants = [Tenant::new(a, canary_a)?, Tenant::new(b, canary_b)?];
     let mut session = Session::open(&options.database, declaration.setting(), &options.progress).await?;
@@ -99,7 +115,7 @@ pub async fn probe(
         leftovers::refuse(&mut session).await?;
     }
     let report = ProbeReport::default();
-    let mut prober = Prober { session, declaration, tenants, own: HashMap::new(), report, how: String::new() };
+    let mut prober = Prober { session, declaration, scopes, tenants, own: HashMap::new(), report, how: String::new() };
     prober.run().await?;
     prober.report.attempts = prober.session.progress.attempts();
     Ok(prober.report)

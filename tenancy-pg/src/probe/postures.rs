@@ -16,7 +16,7 @@ enum Extent {
 
 impl Prober<'_> {
     pub(super) async fn run(&mut self) -> Result<(), PgError> {
-        let settings = catalog::settings(&mut self.session, self.declaration.setting()).await?;
+        let settings = catalog::settings(&mut self.session, self.scopes.setting()).await?;
         let (within_reach, worth_reaching) = catalog::roles(&mut self.session).await?;
         let relations = self.posture(AS_IT_IS, "select", Extent::Whole).await?;
         for name in settings {
@@ -45,7 +45,7 @@ impl Prober<'_> {
     async fn posture(&mut self, how: &str, preparation: &str, extent: Extent) -> Result<Vec<Relation>, PgError> {
         self.how = how.to_owned();
         let prepared = format!("set local lock_timeout = {LOCK_TIMEOUT_MS}; {preparation}");
-        if !self.session.enter(&prepared).await? {
+        if !self.enter(&prepared).await? {
             return Ok(Vec::new());
         }
         let relations = self.relations().await?;
@@ -62,6 +62,7 @@ impl Prober<'_> {
         self.server_file().await?;
         self.select_after_disabling(&relations).await?;
         self.select_after_bending(&helpers, &relations).await?;
+        self.select_with_forged_seals(&relations).await?;
         if extent == Extent::Whole {
             self.oracles(&keys, &relations).await?;
             self.sequences(&sequences).await?;

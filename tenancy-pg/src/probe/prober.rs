@@ -7,14 +7,16 @@ use tenancy_core::RowKey;
 
 use super::catalog::{self, Relation};
 use super::report::{Command, Crossing, CrossingKind, Party, ProbeReport};
+use super::scopes::Scopes;
 use super::session::{Outcome, Session};
 use crate::declaration::Declaration;
 use crate::error::PgError;
 use crate::ident::{quote_role, quote_text};
+use crate::signed::SEAL_SETTING;
 
 /// A tenant of the probe, and how its rows are told from the other's.
 pub(super) struct Tenant {
-    /// The row key as the setting holds it.
+    /// The row key as a text.
     pub(super) key: String,
     /// Texts that only this tenant's rows hold.
     pub(super) canary: Option<String>,
@@ -47,6 +49,7 @@ pub(super) struct Own {
 pub(super) struct Prober<'d> {
     pub(super) session: Session,
     pub(super) declaration: &'d Declaration,
+    pub(super) scopes: Scopes,
     pub(super) tenants: [Tenant; 2],
     /// By the relation's oid: how many in the present posture, and what was first seen of them.
     pub(super) own: HashMap<i64, [Own; 2]>,
@@ -66,8 +69,23 @@ impl Prober<'_> {
 
     /// The statement that puts what follows into the scope of somebody.
     pub(super) fn scope(&self, party: Party) -> String {
-        let key = self.tenant(party).map_or("", |tenant| &tenant.key);
-        format!("set local {} = {}", self.declaration.setting_name().quoted(), quote_text(key))
+        self.scopes.enter(party)
+    }
+
+    /// Begins a transaction, with a preparation that holds for all attempts in it; `false` when that was refused.
+    pub(super) async fn enter(&mut self, preparation: &str) -> Result<bool, PgError> {
+        let Some(nonce) = self.session.enter(preparation).await? else { return Ok(false) };
+        self.scopes.seal(&nonce)?;
+        if let Some(verify) = self.scopes.verify() {
+            for party in [Party::A, Party::B] {
+                if self.attempt(party, &verify).await?.code() == Some(REFUSED) {
+                    let why = format!("the seal of {party} is refused: is it the key, the life, a fence?");
+                    self.report.doubt(SEAL_SETTING, Command::Call, why);
+                }
+            }
+            self.session.go_back().await?;
+        }
+        Ok(true)
     }
 
     pub(super) fn key(&self, party: Party) -> String {
@@ -175,6 +193,9 @@ pub(super) fn literal(value: &Value) -> String {
         other => quote_text(&other.to_string()),
     }
 }
+
+/// What a verifier says to a seal that is not good.
+const REFUSED: &str = "28000";
 
 /// The first posture, which takes nothing.
 pub(super) const AS_IT_IS: &str = "as it is";

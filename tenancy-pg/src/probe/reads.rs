@@ -32,13 +32,32 @@ impl Prober<'_> {
                     "r" => format!("copy {table} ({columns}) to stdout"),
                     _other => format!("copy (select {columns} from {table}) to stdout"),
                 };
-                if !self.session.enter(&self.scope(by)).await? {
+                if !self.enter("select").await? {
                     continue;
                 }
-                let Some(text) = self.session.copy(&sql).await? else { continue };
+                let scope = self.scope(by);
+                let Some(text) = self.session.copy(&scope, &sql).await? else { continue };
                 for of in [Party::A, Party::B] {
                     if by != of && self.shows(&text, relation, of) {
                         self.cross(CrossingKind::Read, (by, of), table.clone(), Command::Copy);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// With seals that nobody could have made or kept, and with one that whoever can read the signing keys makes.
+    pub(super) async fn select_with_forged_seals(&mut self, relations: &[Relation]) -> Result<(), PgError> {
+        for of in [Party::A, Party::B] {
+            let Some((mut seals, made)) = self.scopes.forged(of) else { return Ok(()) };
+            seals.extend(self.attempt(Party::Nobody, &made).await?.last().map(str::to_owned));
+            for relation in relations.iter().filter(|relation| relation.declared) {
+                let (Some(condition), table) = (self.rows_of(of, relation), relation.sql()) else { continue };
+                for seal in &seals {
+                    let sql = format!("{}; select count(*) from {table} x where {condition}", self.scopes.set(seal));
+                    if self.session.attempt(&sql).await?.count().is_some_and(|count| count > 0) {
+                        self.cross_with(CrossingKind::Read, (Party::Nobody, of), table.clone(), "a forged seal");
                     }
                 }
             }
@@ -96,13 +115,18 @@ impl Prober<'_> {
                 let table = relation.sql();
                 let sql = format!("{change}; select count(*) from {table} x where {condition}");
                 if self.attempt(by, &sql).await?.count().is_some_and(|count| count > 0) {
-                    let with = format!("{} and {called}", self.how);
-                    let before = std::mem::replace(&mut self.how, with);
-                    self.cross(CrossingKind::Read, (by, of), table, Command::Select);
-                    self.how = before;
+                    self.cross_with(CrossingKind::Read, (by, of), table, called);
                 }
             }
         }
         Ok(())
+    }
+
+    /// A `SELECT` that took something more than the posture.
+    fn cross_with(&mut self, kind: CrossingKind, pair: (Party, Party), table: String, more: &str) {
+        let with = format!("{} and {more}", self.how);
+        let before = std::mem::replace(&mut self.how, with);
+        self.cross(kind, pair, table, Command::Select);
+        self.how = before;
     }
 }

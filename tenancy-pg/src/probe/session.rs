@@ -7,6 +7,7 @@ use sqlx::{AssertSqlSafe, Either, Row};
 use super::progress::ProbeProgress;
 use crate::error::PgError;
 use crate::options::PgOptions;
+use crate::signed::NONCE;
 
 /// A transaction that is rolled back whatever happens: by [`leave`](Self::leave), or by the server when the connection
 /// goes with this value.
@@ -33,11 +34,14 @@ impl Session {
         Ok(Self { options: options.clone(), setting: setting.to_owned(), connection, progress: progress.clone() })
     }
 
-    /// Begins, runs what prepares the attempts, and marks the place to which each of them goes back. `false` when the
-    /// preparation was refused.
-    pub(super) async fn enter(&mut self, preparation: &str) -> Result<bool, PgError> {
-        let sql = format!("rollback; begin; {preparation}; savepoint {MARK}");
-        Ok(matches!(self.run(&sql).await?, Outcome::Done { .. }))
+    /// Begins, runs what prepares the attempts, and marks the place to which each of them goes back. The nonce of the
+    /// transaction; `None` when the preparation was refused.
+    pub(super) async fn enter(&mut self, preparation: &str) -> Result<Option<String>, PgError> {
+        let sql = format!("rollback; begin; select {NONCE}; {preparation}; savepoint {MARK}");
+        match self.run(&sql).await? {
+            Outcome::Done { rows, .. } => Ok(rows.into_iter().next().and_then(|row| row.into_iter().next()?)),
+            Outcome::Refused { .. } => Ok(None),
+        }
     }
 
     pub(super) async fn leave(&mut self) -> Result<(), PgError> {
@@ -50,13 +54,18 @@ impl Session {
         self.run(&format!("rollback to savepoint {MARK}; {sql}")).await
     }
 
-    /// The lines of a `COPY .. TO STDOUT`; `None` when it was refused.
+    /// To the place from which attempts are made.
+    pub(super) async fn go_back(&mut self) -> Result<(), PgError> {
+        self.run(&format!("rollback to savepoint {MARK}")).await.map(drop)
+    }
+
+    /// The lines of a `COPY .. TO STDOUT` in a scope; `None` when it was refused.
     ///
     /// The driver loses its place in the protocol when the server refuses a COPY, so the connection is given up then,
     /// and the caller has to [`enter`](Self::enter) again.
-    pub(super) async fn copy(&mut self, sql: &str) -> Result<Option<String>, PgError> {
+    pub(super) async fn copy(&mut self, scope: &str, sql: &str) -> Result<Option<String>, PgError> {
         self.progress.attempt();
-        self.run(&format!("rollback to savepoint {MARK}")).await?;
+        self.run(&format!("rollback to savepoint {MARK}; {scope}")).await?;
         let copied = async {
             let chunks: Vec<_> = self.connection.copy_out_raw(sql).await?.try_collect().await?;
             Ok::<_, sqlx::Error>(chunks.concat())

@@ -133,6 +133,8 @@ impl Mutant {
         let postgres = server.database("postgres");
         postgres.run(&format!("create database {name} template {} strategy file_copy", self.template.name())).await;
         let database = server.database(&name);
+        // Rights on a database are no part of its template.
+        postgres.run(&format!("revoke temporary on database {name} from public")).await;
         let socket = database.socket().unwrap();
         let fill = |sql: &str| {
             sql.replace("{login}", &name)
@@ -211,19 +213,17 @@ impl std::fmt::Display for Opinion {
 }
 
 /// Every operator, in as many places as the scale asks for: at the usual one enough for the count, at the full one all.
-fn choose(mutants: Vec<Mutant>) -> Vec<Mutant> {
+fn choose(mut mutants: Vec<Mutant>) -> Vec<Mutant> {
     let scale = std::env::var("TENANCY_TEST_SCALE").ok().and_then(|text| text.parse::<f64>().ok()).unwrap_or(1.0);
     let only = only();
     let mut by_operator: BTreeMap<&str, Vec<Mutant>> = BTreeMap::new();
+    mutants.retain(|mutant| only.as_ref().is_none_or(|only| mutant.label().contains(only.as_str())));
     for mutant in mutants {
         by_operator.entry(mutant.operator.name).or_default().push(mutant);
     }
     let mut chosen = Vec::new();
     let mut taken: HashMap<String, usize> = HashMap::new();
-    for (name, mut places) in by_operator {
-        if only.as_ref().is_some_and(|only| !name.contains(only.as_str())) {
-            continue;
-        }
+    for mut places in by_operator.into_values() {
         let wanted = if scale >= FULL { places.len() } else { (AT_LEAST as f64 * scale).ceil() as usize };
         for _ in 0..wanted.min(places.len()) {
             // The schema that was taken least.
@@ -237,7 +237,7 @@ fn choose(mutants: Vec<Mutant>) -> Vec<Mutant> {
     chosen
 }
 
-/// For work on one kind of mistake: a part of its name.
+/// For work on one kind of mistake or one schema: a part of its name.
 fn only() -> Option<String> {
     std::env::var("TENANCY_MUTATION").ok()
 }

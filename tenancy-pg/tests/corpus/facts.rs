@@ -12,6 +12,9 @@ pub(crate) struct Facts {
     /// The row key of the first tenant.
     pub(crate) a: String,
     pub(crate) key: RowKeyType,
+    /// Whether the row key comes sealed, and from which function then.
+    pub(crate) verifier: Option<String>,
+    /// What holds the row key or the seal.
     pub(crate) setting: String,
     pub(crate) tables: Vec<Table>,
     /// Views, materialized views.
@@ -96,10 +99,13 @@ impl Facts {
             table.column = table.columns.remove(at).name;
             table
         };
+        let key = declared[0].key();
+        let signed = schema.declaration.signed();
         Self {
             a,
-            key: declared[0].key(),
-            setting: schema.declaration.setting().to_owned(),
+            key,
+            verifier: signed.then(|| format!("tenancy.signed_row_key_{}()", key_type(key))),
+            setting: if signed { "tenancy.seal" } else { schema.declaration.setting() }.to_owned(),
             tables: declared.iter().map(table).collect(),
             views: texts(database, VIEWS).await.iter().map(|text| serde_json::from_str(text).unwrap()).collect(),
             helpers: texts(database, HELPERS).await,
@@ -108,22 +114,32 @@ impl Facts {
 
     /// The type of the row keys.
     pub(crate) fn key_type(&self) -> &'static str {
-        match self.key {
-            RowKeyType::Uuid => "uuid",
-            RowKeyType::BigInt => "bigint",
-            RowKeyType::Text => "text",
-            other => panic!("{other:?}"),
-        }
+        key_type(self.key)
     }
 
-    /// The setting as text, NULL where there is no tenant.
+    /// The row key of the scope as text, NULL where there is no tenant.
     pub(crate) fn text(&self) -> String {
-        format!("nullif(current_setting('{}', true), '')", self.setting)
+        match &self.verifier {
+            Some(verifier) => format!("(select {verifier})::text"),
+            None => format!("nullif(current_setting('{}', true), '')", self.setting),
+        }
     }
 
     /// The row key of the scope.
     pub(crate) fn scope(&self) -> String {
-        format!("{}::{}", self.text(), self.key_type())
+        match &self.verifier {
+            Some(verifier) => format!("(select {verifier})"),
+            None => format!("{}::{}", self.text(), self.key_type()),
+        }
+    }
+}
+
+fn key_type(key: RowKeyType) -> &'static str {
+    match key {
+        RowKeyType::Uuid => "uuid",
+        RowKeyType::BigInt => "bigint",
+        RowKeyType::Text => "text",
+        other => panic!("{other:?}"),
     }
 }
 

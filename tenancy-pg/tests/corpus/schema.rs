@@ -1,13 +1,15 @@
 //! A schema of the corpus, and databases that hold it.
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
+use secrecy::ExposeSecret;
 use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Connection};
-use tenancy_core::{Realm, RowKey, TenantId};
+use tenancy_core::{Life, Realm, RowKey, TenantId};
 use tenancy_pg::{
     Database, Declaration, InspectPolicy, Inspection, PgOptions, ProbeOptions, ProbeReport, RowKeyType, Severity,
-    grant_sql, hardening_sql, policy_sql, probe,
+    SigningKey, SigningKeys, grant_sql, hardening_sql, policy_sql, probe, signed_schema_sql, signing_key_sql,
 };
 use tenancy_testkit::{APP, OWNER, TestDatabase, ThrowawayPostgres};
 use uuid::Uuid;
@@ -15,7 +17,8 @@ use uuid::Uuid;
 /// A folder of `schemas`: `schema.sql` and `tenancy.toml`.
 ///
 /// The SQL is run by a superuser in one go. `{a}` and `{b}` stand in it for the row keys of two tenants, `{canary_a}` and
-/// `{canary_b}` for texts that only their rows hold, `{policies}` and `{grants}` for what this crate generates.
+/// `{canary_b}` for texts that only their rows hold, `{policies}` and `{grants}` for what this crate generates. Some are
+/// there once more with signed scopes.
 #[derive(Clone)]
 pub(crate) struct Schema {
     pub(crate) name: String,
@@ -29,7 +32,8 @@ impl Schema {
         let server = ThrowawayPostgres::shared().await.database("postgres");
         let available = texts(&server, "select name::text from pg_available_extensions").await;
         let mut all: Vec<Self> =
-            std::fs::read_dir(folder()).unwrap().map(|entry| Self::read(&entry.unwrap().path())).collect();
+            std::fs::read_dir(folder()).unwrap().map(|entry| Self::read(&entry.unwrap().path(), false)).collect();
+        all.extend(SIGNED.map(|name| Self::read(&folder().join(name), true)));
         all.sort_by(|one, other| one.name.cmp(&other.name));
         all.retain(|schema| {
             let needs = schema.sql.lines().find_map(|line| line.strip_prefix("-- needs: "));
@@ -38,13 +42,14 @@ impl Schema {
         all
     }
 
-    fn read(folder: &Path) -> Self {
+    fn read(folder: &Path, signed: bool) -> Self {
         let file = |name| std::fs::read_to_string(folder.join(name)).unwrap();
-        Self {
-            name: folder.file_name().unwrap().to_str().unwrap().to_owned(),
-            declaration: Declaration::from_toml(&file("tenancy.toml")).unwrap(),
-            sql: file("schema.sql"),
+        let (mut name, mut toml) = (folder.file_name().unwrap().to_str().unwrap().to_owned(), file("tenancy.toml"));
+        if signed {
+            name += ", signed";
+            toml = toml.replace("[database]", "[database]\nsigned = true");
         }
+        Self { name, declaration: Declaration::from_toml(&toml).unwrap(), sql: file("schema.sql") }
     }
 
     /// The keys of the two tenants. They have much in common, so that what compares them loosely takes one for the other.
@@ -68,6 +73,15 @@ impl Schema {
         })
     }
 
+    /// The lives of the two tenants: their keys, where those are uuids.
+    pub(crate) fn lives(&self) -> [Life; 2] {
+        let [mut a, mut b] = LIVES.map(|text| Life::parse(text).unwrap());
+        if let [RowKey::Uuid(key_a), RowKey::Uuid(key_b)] = self.keys() {
+            (a, b) = (Life::parse(&key_a.to_string()).unwrap(), Life::parse(&key_b.to_string()).unwrap());
+        }
+        [a, b]
+    }
+
     /// A new database with this schema and its rows in it.
     pub(crate) async fn build(&self) -> TestDatabase {
         let database = ThrowawayPostgres::shared().await.fresh_database().await;
@@ -76,6 +90,12 @@ impl Schema {
             .run(&format!("grant create on schema public to {OWNER}; grant usage on language plpgsql to {OWNER}"))
             .await;
         let [a, b] = self.literals();
+        if self.declaration.signed() {
+            database.run(&signed_schema_sql(&self.declaration, OWNER, &[APP])).await;
+            database.run(signing_key_sql(&KEY).expose_secret()).await;
+            let [life_a, life_b] = self.lives().map(|life| life.uuid());
+            database.run(&format!("insert into tenancy.tenant values ({a}, '{life_a}'), ({b}, '{life_b}')")).await;
+        }
         let sql = self
             .sql
             .replace("{policies}", &policy_sql(&self.declaration))
@@ -90,7 +110,7 @@ impl Schema {
 
     /// The judge's opinion.
     pub(crate) async fn inspect(&self, realm: &Realm, database: &TestDatabase, login: &str) -> Inspection {
-        let options = PgOptions::new(database.options(login));
+        let options = self.options(database, login);
         let policy = InspectPolicy::new().shared_objects(Severity::Fatal);
         Database::connect(realm, options).await.unwrap().report(&self.declaration, policy).await.unwrap()
     }
@@ -98,9 +118,15 @@ impl Schema {
     /// The prober's.
     pub(crate) async fn probe(&self, database: &TestDatabase, login: &str) -> ProbeReport {
         let [a, b] = self.keys();
-        let options =
-            ProbeOptions::new(PgOptions::new(database.options(login))).canaries(CANARY_A, CANARY_B).disposable();
+        let [life_a, life_b] = self.lives();
+        let options = ProbeOptions::new(self.options(database, login)).canaries(CANARY_A, CANARY_B).disposable();
+        let options = if matches!(a, RowKey::Uuid(_)) { options } else { options.lives(life_a, life_b) };
         probe(&options, &self.declaration, &a, &b).await.unwrap()
+    }
+
+    fn options(&self, database: &TestDatabase, login: &str) -> PgOptions {
+        let options = PgOptions::new(database.options(login));
+        if self.declaration.signed() { options.signed(SigningKeys::new(KEY.clone())) } else { options }
     }
 }
 
@@ -118,3 +144,7 @@ fn folder() -> PathBuf {
 
 pub(crate) const CANARY_A: &str = "canary-of-a-7f3e";
 pub(crate) const CANARY_B: &str = "canary-of-b-91c2";
+/// Schemas that are there once more with signed scopes: a key of each type, partitions, several schemas.
+const SIGNED: [&str; 5] = ["notes", "shop", "workspaces-text", "partition-per-tenant", "many-schemas"];
+const LIVES: [&str; 2] = ["11f00000-0000-4000-8000-00000000000a", "11f00000-0000-4000-8000-00000000000b"];
+static KEY: LazyLock<SigningKey> = LazyLock::new(SigningKey::generate);

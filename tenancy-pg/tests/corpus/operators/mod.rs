@@ -4,6 +4,7 @@ mod objects;
 mod policies;
 mod rights;
 mod roles;
+mod signed;
 
 use crate::facts::Facts;
 
@@ -47,5 +48,5 @@ const fn unprovable(name: &'static str, why: &'static str, places: fn(&Facts) ->
 }
 
 pub(crate) fn all() -> Vec<Operator> {
-    [policies::OPERATORS, objects::OPERATORS, rights::OPERATORS, roles::OPERATORS].concat()
+    [policies::OPERATORS, objects::OPERATORS, rights::OPERATORS, roles::OPERATORS, signed::OPERATORS].concat()
 }

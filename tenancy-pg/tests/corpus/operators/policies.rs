@@ -165,7 +165,7 @@ fn policies(facts: &Facts, make: impl Fn(&Table, &Policy, &Facts) -> Option<Stri
 }
 
 /// One for each policy that has USING, with another expression there.
-fn using(facts: &Facts, make: impl Fn(&Table, &str, &Facts) -> Option<String>) -> Vec<Mutation> {
+pub(super) fn using(facts: &Facts, make: impl Fn(&Table, &str, &Facts) -> Option<String>) -> Vec<Mutation> {
     policies(facts, |table, policy, facts| {
         let old = policy.using.as_deref()?;
         Some(alter(table, policy, &format!("using ({})", make(table, old, facts)?)))
