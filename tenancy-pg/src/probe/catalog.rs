@@ -54,6 +54,10 @@ impl Relation {
         format!("{}.{}", quote_ident(&self.schema), quote_ident(&self.name))
     }
 
+    pub(super) fn is(&self, declared: &crate::declaration::Relation) -> bool {
+        declared.schema() == self.schema && declared.table() == self.name
+    }
+
     /// The tenant column, if the acting role may do this with it.
     pub(super) fn tenant_if(&self, may: impl Fn(&Column) -> bool) -> Option<String> {
         let tenant = self.tenant.as_ref()?;

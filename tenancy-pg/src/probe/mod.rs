@@ -14,6 +14,7 @@ mod prober;
 mod progress;
 mod reads;
 mod report;
+mod reporter;
 mod scopes;
 mod session;
 mod writes;
@@ -81,6 +82,9 @@ impl ProbeOptions {
 
 /// Tries to cross between two tenants that have rows.
 ///
+/// Where the options name the role that reads reports ([`PgOptions::reports`]), it is tried too. In a tenant's scope, which
+/// is what a grant opens, it has the declared columns; what else it reads there, or writes, is a crossing by nobody.
+///
 /// Every attempt is in a transaction that is rolled back. What a transaction can't take back would stay: the values that
 /// sequences gave out, and whatever functions, triggers and foreign tables do outside of the database, since each of them
 /// is tried. So where the catalog shows any within reach, nothing is tried unless the database was said to be
@@ -111,12 +115,23 @@ pub async fn probe(
     let [canary_a, canary_b] = options.canaries.clone();
     let tenants = [Tenant::new(a, canary_a)?, Tenant::new(b, canary_b)?];
     let mut session = Session::open(&options.database, declaration.setting(), &options.progress).await?;
+    let mut reporter = match options.database.of_reports() {
+        Some(reports) => Some(Session::open(&reports, declaration.setting(), &options.progress).await?),
+        None => None,
+    };
     if !options.disposable {
-        leftovers::refuse(&mut session).await?;
+        for session in [Some(&mut session), reporter.as_mut()].into_iter().flatten() {
+            leftovers::refuse(session).await?;
+        }
     }
+    options.progress.begin();
     let report = ProbeReport::default();
-    let mut prober = Prober { session, declaration, scopes, tenants, own: HashMap::new(), report, how: String::new() };
+    let (own, how, reporting) = (HashMap::new(), String::new(), false);
+    let mut prober = Prober { session, declaration, scopes, tenants, own, report, how, reporting };
     prober.run().await?;
+    if let Some(session) = reporter {
+        prober.run_as_reporter(session).await?;
+    }
     prober.report.attempts = prober.session.progress.attempts();
     Ok(prober.report)
 }

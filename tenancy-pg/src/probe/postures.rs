@@ -1,13 +1,16 @@
 //! As whom and under which settings the attempts are made.
 
+use std::collections::BTreeSet;
+
 use super::catalog::{self, Relation};
 use super::prober::{AS_IT_IS, Prober, role_sql};
 use crate::error::PgError;
 use crate::ident::{quote_ident, quote_text};
+use crate::signed::EVERY;
 
 /// What is tried in a posture.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Extent {
+pub(super) enum Extent {
     /// Everything.
     Whole,
     /// What a role or setting can change: not the keys, which hold everybody.
@@ -19,13 +22,7 @@ impl Prober<'_> {
         let settings = catalog::settings(&mut self.session, self.scopes.setting()).await?;
         let (within_reach, worth_reaching) = catalog::roles(&mut self.session).await?;
         let relations = self.posture(AS_IT_IS, "select", Extent::Whole).await?;
-        for name in settings {
-            let keys = [self.key(super::Party::A), self.key(super::Party::B)];
-            for value in BYPASS_VALUES.iter().map(|value| quote_text(value)).chain(keys) {
-                let set = format!("set local {} = {value}", setting_sql(&name));
-                self.posture(&format!("with the setting {name}"), &set, Extent::Rows).await?;
-            }
-        }
+        self.with_settings("", settings).await?;
         for role in within_reach {
             let become_it = format!("set local role {}", role_sql(&role));
             self.posture(&format!("after SET ROLE {}", role_sql(&role)), &become_it, Extent::Rows).await?;
@@ -41,8 +38,25 @@ impl Prober<'_> {
         Ok(())
     }
 
+    /// With each of these settings at whatever switches policies off, and at a tenant's key.
+    pub(super) async fn with_settings(&mut self, who: &str, settings: BTreeSet<String>) -> Result<(), PgError> {
+        for name in settings {
+            let keys = [self.key(super::Party::A), self.key(super::Party::B)];
+            for value in BYPASS_VALUES.iter().map(|value| quote_text(value)).chain(keys) {
+                let set = format!("set local {} = {value}", setting_sql(&name));
+                self.posture(&format!("{who}with the setting {name}"), &set, Extent::Rows).await?;
+            }
+        }
+        Ok(())
+    }
+
     /// Tries everything after a preparation that holds for all of it. One that the server refuses is no posture.
-    async fn posture(&mut self, how: &str, preparation: &str, extent: Extent) -> Result<Vec<Relation>, PgError> {
+    pub(super) async fn posture(
+        &mut self,
+        how: &str,
+        preparation: &str,
+        extent: Extent,
+    ) -> Result<Vec<Relation>, PgError> {
         self.how = how.to_owned();
         let prepared = format!("set local lock_timeout = {LOCK_TIMEOUT_MS}; {preparation}");
         if !self.enter(&prepared).await? {
@@ -63,6 +77,9 @@ impl Prober<'_> {
         self.select_after_disabling(&relations).await?;
         self.select_after_bending(&helpers, &relations).await?;
         self.select_with_forged_seals(&relations).await?;
+        if self.reporting {
+            self.beyond_the_reports(&relations).await?;
+        }
         if extent == Extent::Whole {
             self.oracles(&keys, &relations).await?;
             self.sequences(&sequences).await?;
@@ -77,6 +94,6 @@ fn setting_sql(name: &str) -> String {
     name.split('.').map(quote_ident).collect::<Vec<_>>().join(".")
 }
 
-/// What is written into settings that switch policies off.
-const BYPASS_VALUES: [&str; 4] = ["on", "true", "1", "admin"];
+/// What is written into settings that switch policies off, and into the one that opens a report to every tenant.
+const BYPASS_VALUES: [&str; 5] = ["on", "true", "1", "admin", EVERY];
 const LOCK_TIMEOUT_MS: u32 = 2_000;

@@ -56,6 +56,8 @@ pub(super) struct Prober<'d> {
     pub(super) report: ProbeReport,
     /// What the present posture took.
     pub(super) how: String,
+    /// Whether this is the role that reads reports.
+    pub(super) reporting: bool,
 }
 
 impl Prober<'_> {

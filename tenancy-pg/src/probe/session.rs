@@ -30,7 +30,6 @@ pub(super) enum Outcome {
 impl Session {
     pub(super) async fn open(options: &PgOptions, setting: &str, progress: &ProbeProgress) -> Result<Self, PgError> {
         let connection = options.session(setting).await?;
-        progress.begin();
         Ok(Self { options: options.clone(), setting: setting.to_owned(), connection, progress: progress.clone() })
     }
 

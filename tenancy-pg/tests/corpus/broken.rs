@@ -12,7 +12,7 @@ use tenancy_testkit::{APP, TestDatabase, TestTenants, ThrowawayPostgres};
 
 use crate::facts::Facts;
 use crate::operators::{self, Mutation, Operator};
-use crate::schema::Schema;
+use crate::schema::{REPORTER, Schema};
 
 #[tokio::test]
 async fn judge_and_prober_say_the_same_of_every_mutation() {
@@ -145,9 +145,13 @@ impl Mutant {
         if let Some(sql) = &login {
             postgres.run(sql).await;
         }
-        let role = if login.is_some() { name.as_str() } else { APP };
+        let logins = match (&login, self.mutation.reporter) {
+            (None, _) => [APP, REPORTER],
+            (Some(_), false) => [name.as_str(), REPORTER],
+            (Some(_), true) => [APP, name.as_str()],
+        };
         let opinion = match run(&database, &fill(&self.mutation.sql)).await {
-            Ok(()) => self.ask(realm, &database, role).await,
+            Ok(()) => self.ask(realm, &database, logins).await,
             Err(unfit) => Opinion { unfit: Some(unfit), ..Opinion::default() },
         };
         postgres.run(&format!("drop database {name}")).await;
@@ -157,9 +161,9 @@ impl Mutant {
         opinion
     }
 
-    async fn ask(&self, realm: &Realm, database: &TestDatabase, role: &str) -> Opinion {
-        let inspection = self.schema.inspect(realm, database, role).await;
-        let report = self.schema.probe(database, role).await;
+    async fn ask(&self, realm: &Realm, database: &TestDatabase, logins: [&str; 2]) -> Opinion {
+        let inspection = self.schema.inspect(realm, database, logins).await;
+        let report = self.schema.probe(database, logins).await;
         let mut opinion = Opinion { fatal: inspection.fatal().next().is_some(), ..Opinion::default() };
         for finding in &inspection.findings {
             let line = format!("{} {} {}", finding.code.as_str(), finding.code.title(), finding.object);

@@ -1,8 +1,8 @@
 //! The correct ones: the judge finds nothing, the prober neither, and it did look.
 
-use tenancy_testkit::TestTenants;
+use tenancy_testkit::{APP, TestTenants};
 
-use crate::schema::Schema;
+use crate::schema::{REPORTER, Schema};
 
 #[tokio::test]
 async fn correct_schemas_are_judged_clean_and_nothing_crosses_in_them() {
@@ -12,12 +12,12 @@ async fn correct_schemas_are_judged_clean_and_nothing_crosses_in_them() {
     let mut wrong = Vec::new();
     for schema in &schemas {
         let database = schema.build().await;
-        let inspection = schema.inspect(tenants.realm(), &database, "app").await;
+        let inspection = schema.inspect(tenants.realm(), &database, [APP, REPORTER]).await;
         let fatal: Vec<String> = inspection.fatal().map(ToString::to_string).collect();
         if !fatal.is_empty() {
             wrong.push(format!("{}: judged\n{}", schema.name, fatal.join("\n")));
         }
-        let report = schema.probe(&database, "app").await;
+        let report = schema.probe(&database, [APP, REPORTER]).await;
         let sealed = !report.unproven.iter().any(|unproven| unproven.object == "tenancy.seal");
         let proven = report.proven.len() == schema.declaration.tenant_tables().len();
         if !report.crossings.is_empty() || !proven || !sealed {

@@ -1,7 +1,7 @@
 //! What there is to mutate in a schema, as the catalog tells it.
 
 use serde::Deserialize;
-use tenancy_pg::{RowKeyType, TenantTable};
+use tenancy_pg::{ReportRelation, RowKeyType, TenantTable};
 use tenancy_testkit::TestDatabase;
 
 use crate::schema::{Schema, texts};
@@ -14,6 +14,8 @@ pub(crate) struct Facts {
     pub(crate) key: RowKeyType,
     /// Whether the row key comes sealed, and from which function then.
     pub(crate) verifier: Option<String>,
+    /// The reports, and what of each they show.
+    pub(crate) reports: Vec<Report>,
     /// What holds the row key or the seal.
     pub(crate) setting: String,
     pub(crate) tables: Vec<Table>,
@@ -21,6 +23,14 @@ pub(crate) struct Facts {
     pub(crate) views: Vec<View>,
     /// Functions that policies call.
     pub(crate) helpers: Vec<String>,
+}
+
+/// A relation that reports may read.
+#[derive(Clone)]
+pub(crate) struct Report {
+    pub(crate) name: String,
+    /// The declared columns.
+    pub(crate) columns: Vec<String>,
 }
 
 /// A declared table.
@@ -99,12 +109,18 @@ impl Facts {
             table.column = table.columns.remove(at).name;
             table
         };
+        let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
+        let report = |report: &ReportRelation| Report {
+            name: report.relation().to_string(),
+            columns: report.columns().map(quoted).collect(),
+        };
         let key = declared[0].key();
         let signed = schema.declaration.signed();
         Self {
             a,
             key,
             verifier: signed.then(|| format!("tenancy.signed_row_key_{}()", key_type(key))),
+            reports: schema.declaration.report_relations().iter().map(report).collect(),
             setting: if signed { "tenancy.seal" } else { schema.declaration.setting() }.to_owned(),
             tables: declared.iter().map(table).collect(),
             views: texts(database, VIEWS).await.iter().map(|text| serde_json::from_str(text).unwrap()).collect(),
@@ -180,7 +196,7 @@ select json_build_object(
                 from pg_attribute where attrelid = c.oid and attnum > 0 and not attisdropped),
     'policies', (select coalesce(json_agg(json_build_object('name', quote_ident(policyname), 'command', cmd,
                         'permissive', permissive = 'PERMISSIVE', 'using', qual, 'check', with_check) order by policyname), '[]')
-                 from pg_policies where schemaname = n.nspname and tablename = c.relname),
+                 from pg_policies where schemaname = n.nspname and tablename = c.relname and policyname <> 'tenancy_report'),
     'children', (select coalesce(json_agg(oid::regclass::text order by oid), '[]') from below where root = c.oid),
     'with_referrers', (select coalesce(json_agg(r.oid::regclass::text order by r.oid), '[]') from referrers r where r.root = c.oid
                        and not exists (select from pg_inherits where inhrelid = r.oid)),
@@ -208,4 +224,4 @@ where c.relkind in ('v', 'm') and n.nspname not in ('pg_catalog', 'information_s
 const HELPERS: &str = "
 select distinct p.oid::regprocedure::text from pg_proc p join pg_namespace n on n.oid = p.pronamespace
 join pg_depend d on d.refclassid = 'pg_proc'::regclass and d.refobjid = p.oid and d.classid = 'pg_policy'::regclass
-where n.nspname <> 'pg_catalog' order by 1";
+where n.nspname <> 'pg_catalog' and p.proname <> 'signed_reach_every' order by 1";

@@ -8,8 +8,9 @@ use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Connection};
 use tenancy_core::{Life, Realm, RowKey, TenantId};
 use tenancy_pg::{
-    Database, Declaration, InspectPolicy, Inspection, PgOptions, ProbeOptions, ProbeReport, RowKeyType, Severity,
-    SigningKey, SigningKeys, grant_sql, hardening_sql, policy_sql, probe, signed_schema_sql, signing_key_sql,
+    Database, Declaration, InspectPolicy, Inspection, Migration, PgOptions, ProbeOptions, ProbeReport, Roles,
+    RowKeyType, Severity, SigningKey, SigningKeys, grant_sql, hardening_sql, policy_sql, probe, signed_schema_sql,
+    signing_key_sql,
 };
 use tenancy_testkit::{APP, OWNER, TestDatabase, ThrowawayPostgres};
 use uuid::Uuid;
@@ -17,8 +18,8 @@ use uuid::Uuid;
 /// A folder of `schemas`: `schema.sql` and `tenancy.toml`.
 ///
 /// The SQL is run by a superuser in one go. `{a}` and `{b}` stand in it for the row keys of two tenants, `{canary_a}` and
-/// `{canary_b}` for texts that only their rows hold, `{policies}` and `{grants}` for what this crate generates. Some are
-/// there once more with signed scopes.
+/// `{canary_b}` for texts that only their rows hold, `{policies}` and `{grants}` for what this crate generates, `{reports}`
+/// for that and what the role that reads reports is given. Some are there once more with signed scopes.
 #[derive(Clone)]
 pub(crate) struct Schema {
     pub(crate) name: String,
@@ -90,14 +91,16 @@ impl Schema {
             .run(&format!("grant create on schema public to {OWNER}; grant usage on language plpgsql to {OWNER}"))
             .await;
         let [a, b] = self.literals();
+        database.run(MAKE_REPORTER).await;
         if self.declaration.signed() {
-            database.run(&signed_schema_sql(&self.declaration, OWNER, &[APP])).await;
+            database.run(&signed_schema_sql(&self.declaration, OWNER, &[APP, REPORTER])).await;
             database.run(signing_key_sql(&KEY).expose_secret()).await;
             let [life_a, life_b] = self.lives().map(|life| life.uuid());
             database.run(&format!("insert into tenancy.tenant values ({a}, '{life_a}'), ({b}, '{life_b}')")).await;
         }
         let sql = self
             .sql
+            .replace("{reports}", &Migration::of(&self.declaration, &Roles::new(APP).report(REPORTER)).up())
             .replace("{policies}", &policy_sql(&self.declaration))
             .replace("{grants}", &grant_sql(&self.declaration, APP))
             .replace("{canary_a}", &format!("'{CANARY_A}'"))
@@ -109,23 +112,27 @@ impl Schema {
     }
 
     /// The judge's opinion.
-    pub(crate) async fn inspect(&self, realm: &Realm, database: &TestDatabase, login: &str) -> Inspection {
-        let options = self.options(database, login);
+    pub(crate) async fn inspect(&self, realm: &Realm, database: &TestDatabase, logins: [&str; 2]) -> Inspection {
+        let options = self.options(database, logins);
         let policy = InspectPolicy::new().shared_objects(Severity::Fatal);
         Database::connect(realm, options).await.unwrap().report(&self.declaration, policy).await.unwrap()
     }
 
     /// The prober's.
-    pub(crate) async fn probe(&self, database: &TestDatabase, login: &str) -> ProbeReport {
+    pub(crate) async fn probe(&self, database: &TestDatabase, logins: [&str; 2]) -> ProbeReport {
         let [a, b] = self.keys();
         let [life_a, life_b] = self.lives();
-        let options = ProbeOptions::new(self.options(database, login)).canaries(CANARY_A, CANARY_B).disposable();
+        let options = ProbeOptions::new(self.options(database, logins)).canaries(CANARY_A, CANARY_B).disposable();
         let options = if matches!(a, RowKey::Uuid(_)) { options } else { options.lives(life_a, life_b) };
         probe(&options, &self.declaration, &a, &b).await.unwrap()
     }
 
-    fn options(&self, database: &TestDatabase, login: &str) -> PgOptions {
-        let options = PgOptions::new(database.options(login));
+    /// Of the service, and of whoever reads reports where any are declared.
+    fn options(&self, database: &TestDatabase, [login, reporter]: [&str; 2]) -> PgOptions {
+        let mut options = PgOptions::new(database.options(login));
+        if !self.declaration.report_relations().is_empty() {
+            options = options.reports(database.options(reporter));
+        }
         if self.declaration.signed() { options.signed(SigningKeys::new(KEY.clone())) } else { options }
     }
 }
@@ -144,7 +151,12 @@ fn folder() -> PathBuf {
 
 pub(crate) const CANARY_A: &str = "canary-of-a-7f3e";
 pub(crate) const CANARY_B: &str = "canary-of-b-91c2";
-/// Schemas that are there once more with signed scopes: a key of each type, partitions, several schemas.
-const SIGNED: [&str; 5] = ["notes", "shop", "workspaces-text", "partition-per-tenant", "many-schemas"];
+/// Schemas that are there once more with signed scopes: a key of each type, partitions, several schemas, reports.
+const SIGNED: [&str; 6] =
+    ["notes", "shop", "workspaces-text", "partition-per-tenant", "many-schemas", "reporting-role"];
 const LIVES: [&str; 2] = ["11f00000-0000-4000-8000-00000000000a", "11f00000-0000-4000-8000-00000000000b"];
 static KEY: LazyLock<SigningKey> = LazyLock::new(SigningKey::generate);
+/// The role that reads reports. Roles are the server's, so this one is the same for all databases.
+pub(crate) const REPORTER: &str = "corpus_reports";
+const MAKE_REPORTER: &str = "do $$ begin create role corpus_reports login;
+    exception when duplicate_object or unique_violation then null; end $$";

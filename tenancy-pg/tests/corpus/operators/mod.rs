@@ -2,6 +2,7 @@
 
 mod objects;
 mod policies;
+mod reports;
 mod rights;
 mod roles;
 mod signed;
@@ -25,17 +26,25 @@ pub(crate) struct Mutation {
     pub(crate) sql: String,
     /// What makes the login `{login}` of the service, where it is not the usual one.
     pub(crate) login: Option<String>,
+    /// Whether that is the login of whoever reads reports instead.
+    pub(crate) reporter: bool,
 }
 
 impl Mutation {
     fn of(place: impl Into<String>, sql: impl Into<String>) -> Self {
-        Self { place: place.into(), sql: sql.into(), login: None }
+        Self { place: place.into(), sql: sql.into(), login: None, reporter: false }
     }
 
     /// Another login with all the rights of the service's role, and something more.
     fn login(more: impl Into<String>) -> Self {
         let login = format!("create role {{login}} login in role app; {}", more.into());
-        Self { place: "the login".to_owned(), sql: "select 1".to_owned(), login: Some(login) }
+        Self { place: "the login".to_owned(), sql: "select 1".to_owned(), login: Some(login), reporter: false }
+    }
+
+    /// The same with another login that reads reports.
+    fn reporter(more: impl Into<String>) -> Self {
+        let login = format!("create role {{login}} login in role corpus_reports; {}", more.into());
+        Self { place: "the reporter".to_owned(), sql: "select 1".to_owned(), login: Some(login), reporter: true }
     }
 }
 
@@ -48,5 +57,13 @@ const fn unprovable(name: &'static str, why: &'static str, places: fn(&Facts) ->
 }
 
 pub(crate) fn all() -> Vec<Operator> {
-    [policies::OPERATORS, objects::OPERATORS, rights::OPERATORS, roles::OPERATORS, signed::OPERATORS].concat()
+    [
+        policies::OPERATORS,
+        reports::OPERATORS,
+        objects::OPERATORS,
+        rights::OPERATORS,
+        roles::OPERATORS,
+        signed::OPERATORS,
+    ]
+    .concat()
 }
