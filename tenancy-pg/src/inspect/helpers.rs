@@ -146,3 +146,54 @@ join pg_depend d on d.classid = 'pg_policy'::regclass and d.objid = t.oid and d.
 join pg_proc p on p.oid = d.refobjid join pg_namespace n on n.oid = p.pronamespace join pg_language l on l.oid = p.prolang
 where t.polrelid = any($1) and n.nspname <> 'pg_catalog'
 order by 1, 2, 3, 4";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: RowKeyType = RowKeyType::Uuid;
+
+    fn verifier() -> Helper {
+        Helper {
+            policy: Oid(1),
+            schema: SCHEMA.to_owned(),
+            name: Verifier::RowKey(KEY).name().to_owned(),
+            arguments: String::new(),
+            returns: KEY.sql().to_owned(),
+            language: "plpgsql".to_owned(),
+            plain: true,
+            definer: true,
+            volatile: false,
+            has_settings: false,
+            search_path: Some(SEARCH_PATH.to_owned()),
+            source: Verifier::RowKey(KEY).body(),
+            parsed: None,
+            shadowed: false,
+            replaceable: false,
+        }
+    }
+
+    #[test]
+    fn the_verifier_is_one_in_every_part() {
+        assert!(verifier().is_verifier(KEY));
+        assert!(!verifier().is_verifier(RowKeyType::Text), "of another type of key");
+        let changes: [(&str, fn(&mut Helper)); 11] = [
+            ("schema", |helper| helper.schema = "public".to_owned()),
+            ("name", |helper| helper.name.push('_')),
+            ("type", |helper| helper.returns = "text".to_owned()),
+            ("language", |helper| helper.language = "sql".to_owned()),
+            ("arguments", |helper| helper.plain = false),
+            ("whose rights it has", |helper| helper.definer = false),
+            ("settings", |helper| helper.has_settings = true),
+            ("no search path", |helper| helper.search_path = None),
+            ("search path", |helper| helper.search_path = Some("public".to_owned())),
+            ("body", |helper| helper.source.push(' ')),
+            ("who may replace it", |helper| helper.replaceable = true),
+        ];
+        for (what, change) in changes {
+            let mut helper = verifier();
+            change(&mut helper);
+            assert!(!helper.is_verifier(KEY), "another {what}");
+        }
+    }
+}
