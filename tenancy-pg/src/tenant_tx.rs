@@ -59,7 +59,8 @@ impl<'t> TenantTx<'t> {
     /// the record says `cancelled`.
     ///
     /// # Errors
-    /// [`PgError::Denied`], recorded; among them [`Denial::StoreBreach`] when a statement has changed the setting or
+    /// [`PgError::Denied`], recorded; among them
+    /// [`Denial::StoreBreach`](tenancy_core::Denial::StoreBreach) when a statement has changed the setting or
     /// ended the transaction: nothing is committed then. [`PgError::Interrupted`], or [`PgError::Database`] when the
     /// server refuses (an aborted transaction, a deferred constraint).
     pub async fn commit(self) -> Result<(), PgError> {
@@ -102,7 +103,8 @@ impl<'t> TenantTx<'t> {
     /// Dropped before it answers: the connection is closed, which rolls back too.
     ///
     /// # Errors
-    /// [`Denial::StoreBreach`], recorded, when a statement has changed the setting; [`PgError::Interrupted`]; or
+    /// [`Denial::StoreBreach`](tenancy_core::Denial::StoreBreach), recorded, when a statement has changed the setting;
+    /// [`PgError::Interrupted`]; or
     /// [`PgError::Driver`] when the connection broke. In each case nothing is kept.
     pub async fn rollback(self) -> Result<(), PgError> {
         self.transaction.rollback().await

@@ -54,7 +54,8 @@ impl<'r> ReportTx<'r> {
     /// Dropped before it answers: the connection is closed.
     ///
     /// # Errors
-    /// [`Denial::StoreBreach`], recorded, when a statement has changed what the server holds of the reach;
+    /// [`Denial::StoreBreach`](tenancy_core::Denial::StoreBreach), recorded, when a statement has changed what the server
+    /// holds of the reach;
     /// [`PgError::Interrupted`]; or [`PgError::Driver`] when the connection broke.
     pub async fn end(self) -> Result<(), PgError> {
         self.transaction.rollback().await
