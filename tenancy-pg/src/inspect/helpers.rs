@@ -153,6 +153,8 @@ mod tests {
 
     const KEY: RowKeyType = RowKeyType::Uuid;
 
+    type Change = fn(&mut Helper);
+
     fn verifier() -> Helper {
         Helper {
             policy: Oid(1),
@@ -177,7 +179,7 @@ mod tests {
     fn the_verifier_is_one_in_every_part() {
         assert!(verifier().is_verifier(KEY));
         assert!(!verifier().is_verifier(RowKeyType::Text), "of another type of key");
-        let changes: [(&str, fn(&mut Helper)); 11] = [
+        let changes: [(&str, Change); 11] = [
             ("schema", |helper| helper.schema = "public".to_owned()),
             ("name", |helper| helper.name.push('_')),
             ("type", |helper| helper.returns = "text".to_owned()),
