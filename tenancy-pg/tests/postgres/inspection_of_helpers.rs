@@ -82,6 +82,13 @@ async fn a_helper_binds_when_its_body_is_the_setting() {
             Some(Code::PolicyUnbound),
         ),
         (
+            "itself",
+            "returns uuid language sql stable as $$ select {key}::uuid $$; \
+             create or replace function app.f() returns uuid language sql stable as $$ select app.f() $$",
+            "tenant_id = app.f()",
+            Some(Code::PolicyUnbound),
+        ),
+        (
             "a look-up",
             "returns uuid language sql stable as $$ select tenant_id from public.note limit 1 $$",
             "tenant_id = app.f()",

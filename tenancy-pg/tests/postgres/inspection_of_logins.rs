@@ -175,6 +175,7 @@ async fn an_owner_by_any_path_is_fatal() {
             wrong("the service owns it by another role", "create role {role}; alter table note owner to {role}; grant {role} to app", Login::App, NO_FORCE, Some(5), &[Code::Ownership], "alter table note force row level security; alter table note owner to own; drop role {role}"),
             wrong("the owner of the schema, who drops the table and puts another in its place", "create role {role}; alter schema public owner to {role}; grant {role} to app", Login::App, "", None, &[Code::Ownership], "alter schema public owner to pg_database_owner; drop role {role}"),
             wrong("the owner of the database, who is the owner of the schema", "create role {role}; alter database {db} owner to {role}; grant {role} to app", Login::App, "", None, &[Code::Ownership], "alter database {db} owner to own; drop role {role}"),
+            wrong("the owner of the database alone, where another owns the schema", "create role {role}; alter schema public owner to own; alter database {db} owner to {role}; grant {role} to app", Login::App, "", None, &[Code::Ownership], "alter database {db} owner to own; alter schema public owner to pg_database_owner; drop role {role}"),
         ])
         .await;
     // The path is told, and where to cut it.

@@ -55,6 +55,7 @@ async fn views_are_judged_by_who_reads_through_them() {
             ("a copy", "create materialized view v as select * from note; grant select on v to app", Code::MaterializedView, Severity::Fatal, "drop materialized view v"),
             ("a copy through a view", "create view inner_view as select * from note; create materialized view v as select * from inner_view; grant select on v to app", Code::MaterializedView, Severity::Fatal, "drop materialized view v; drop view inner_view"),
             ("a view of a copy", &format!("create materialized view m as select * from note; create view v as select * from m; {grant}"), Code::Undeclared, Severity::Fatal, "drop view v; drop materialized view m"),
+            ("a copy of a table that nobody declared", &format!("create table other (x int); create materialized view v as select * from other; {grant}"), Code::Undeclared, Severity::Fatal, "drop materialized view v; drop table other"),
             ("a view of a table that nobody declared", &format!("create table other (x int); create view v as select * from other; {grant}"), Code::Undeclared, Severity::Fatal, "drop view v; drop table other"),
         ],
     )
