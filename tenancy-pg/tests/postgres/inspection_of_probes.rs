@@ -79,6 +79,35 @@ async fn probes_see_what_is_shown_and_prove_nothing_by_an_empty_table() {
     }
 }
 
+/// Where one table's look fails, each is looked at alone: those beside it are judged by what they show.
+#[tokio::test]
+async fn a_table_that_fails_says_nothing_about_those_beside_it() {
+    let world = World::new().await;
+    let table = |name| TenantTable::new("public", name, "tenant_id", RowKeyType::Uuid).unwrap();
+    let declaration = Declaration::builder().global_table("public", "country");
+    let declaration = ["note", "held", "open"].into_iter().fold(declaration, |all, name| all.tenant_table(table(name)));
+    let declaration = declaration.build().unwrap();
+    for name in ["held", "open"] {
+        world
+            .server
+            .run(&format!(
+                "create table {name} (id int, tenant_id uuid not null, primary key (tenant_id, id));
+                 insert into {name} values (1, gen_random_uuid())"
+            ))
+            .await;
+    }
+    world.server.run(&(policy_sql(&declaration) + &grant_sql(&declaration, APP))).await;
+    world.server.run("create policy p on note using (true)").await;
+    world.server.run("create policy f on note as restrictive using (1 / (id - id) = 1)").await;
+    world.server.run("create policy everybody on open using (true)").await;
+    let options = PgOptions::new(world.server.app_options());
+    let report = tenancy_pg::inspect(&options, &declaration, InspectPolicy::new()).await.unwrap();
+    let of = |code| report.findings.iter().filter(move |finding| finding.code == code).map(|finding| &*finding.object);
+    assert!(of(Code::NotProven).all(|object| object.contains("note")) && report.has(Code::NotProven), "{report}");
+    assert!(of(Code::ProbeSawRows).all(|object| object.contains("open")), "{report}");
+    assert!(report.has(Code::ProbeSawRows), "{report}");
+}
+
 /// The whole inspection is a fixed number of statements, however many tables there are: one more for each hundred, in
 /// which the probes look.
 #[tokio::test]
