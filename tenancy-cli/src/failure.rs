@@ -2,7 +2,7 @@
 
 use std::io;
 
-use tenancy_pg::PgError;
+use tenancy_pg::{PgError, PlanFault};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
@@ -16,6 +16,8 @@ pub(crate) enum Failure {
         #[from]
         error: PgError,
     },
+    #[error(transparent)]
+    Plan(#[from] PlanFault),
     #[error("{path} can't be written: {source}")]
     Write { path: String, source: io::Error },
     #[error("{path}: the name of a migration is a number, an underscore and a word: 20270101000000_tenancy")]
@@ -46,6 +48,7 @@ fn hint(error: &PgError) -> String {
         PgError::SignedMismatch => {
             " (name the key's file with --signing-key where the declaration is signed, and only there)"
         }
+        PgError::Plan(PlanFault::NoReportRole) => " with --report",
         PgError::NeedsLife => " (say --life-a and --life-b)",
         PgError::ProbeLeaves(_) => " (nothing was tried; say --disposable if this is a copy where that may stay)",
         _other => "",

@@ -6,6 +6,7 @@ use crate::bulk::BulkError;
 use crate::declaration::DeclarationError;
 use crate::guard::Forbidden;
 use crate::inspect::Inspection;
+use crate::policy::PlanFault;
 use crate::redact::{DatabaseError, redact};
 use crate::replica::ReplicaFault;
 use crate::signed::SigningKeyId;
@@ -100,6 +101,9 @@ pub enum PgError {
     /// [`ProbeOptions::disposable`](crate::ProbeOptions::disposable).
     #[error("the attempts could leave behind what no roll-back takes back: {}", .0.join(", "))]
     ProbeLeaves(Vec<String>),
+    /// No migration was planned, or a planned one not begun. Nothing was changed.
+    #[error(transparent)]
+    Plan(#[from] PlanFault),
     /// A step of a generated migration failed; those before it are done.
     #[error("the step failed that is there because {reason}")]
     Step {

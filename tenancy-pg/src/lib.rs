@@ -158,8 +158,8 @@ pub use migrate::{data_migration_sql, migrate, migrate_data};
 pub use mode::Mode;
 pub use options::PgOptions;
 pub use policy::{
-    Locks, Migration, MigrationFile, Progress, Roles, Run, Step, grant_sql, hardening_sql, hardening_sql_keeping,
-    policy_sql,
+    CutOff, Locks, Migration, MigrationFile, PlanFault, Progress, Roles, Run, Step, grant_sql, hardening_sql,
+    hardening_sql_keeping, policy_sql,
 };
 pub use pooler::Pooler;
 pub use probe::{Command, Crossing, CrossingKind, Party, ProbeOptions, ProbeProgress, ProbeReport, Unproven, probe};

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use clap::Args;
 use tenancy_core::{Life, RowKey, TenantId, TenantRecord};
-use tenancy_pg::{Declaration, Migration, Progress, Run, Step};
+use tenancy_pg::{CutOff, Declaration, Migration, Progress, Run, Step};
 
 use super::RoleNames;
 use super::output::print_json;
@@ -27,6 +27,10 @@ pub(crate) struct Options {
     /// is given.
     #[arg(long, value_name = "UUID")]
     life: Option<String>,
+    /// A login that uses the tables and may lose its rows, because nobody works with it; `public` for what was granted to
+    /// PUBLIC. May be given more than once. Declare a login that somebody works with in legacy-roles instead.
+    #[arg(long, value_name = "ROLE")]
+    cut_off: Vec<String>,
     /// Every step with its reason, both directions and its locks, as JSON, and run nothing.
     #[arg(long, conflicts_with = "run")]
     json: bool,
@@ -39,7 +43,9 @@ pub(crate) struct Options {
 pub(super) async fn run(options: Options) -> Result<Verdict, Failure> {
     let declaration = options.declared.read()?;
     let tenant = options.tenant(&declaration)?;
-    let plan = Migration::adopt(options.target.connect()?, &declaration, &options.roles.roles(), &tenant).await?;
+    let roles = options.cut_off.iter().fold(options.roles.roles(), |roles, role| roles.cut_off(role));
+    let plan = Migration::adopt(options.target.connect()?, &declaration, &roles, &tenant).await?;
+    plan.cut_off().iter().for_each(|cut_off| eprintln!("tenancy: {cut_off}; {}", way_out(cut_off)));
     if options.run {
         let mut watched = Watched { of: plan.steps().len(), number: 0, told: Instant::now() };
         plan.run_watched(options.target.connect()?, |step, progress| watched.tell(step, progress)).await?;
@@ -65,6 +71,17 @@ impl Options {
         };
         let name = TenantId::parse("adopted").map_err(|e| Failure::Argument { name: "adopt", why: e.to_string() })?;
         Ok(TenantRecord::new(name, life, SystemTime::UNIX_EPOCH).row_key_of(key))
+    }
+}
+
+/// What to do about somebody who would see no rows.
+fn way_out(cut_off: &CutOff) -> String {
+    let role = cut_off.role();
+    match cut_off {
+        CutOff::Everybody { .. } => {
+            format!("declare the logins that need them in legacy-roles, and say --cut-off {role} for all others")
+        }
+        _one => format!("declare it in legacy-roles, or say --cut-off {role}"),
     }
 }
 

@@ -24,6 +24,7 @@ pub(crate) struct Options {
 pub(super) async fn run(options: Options) -> Result<Verdict, Failure> {
     let Options { target, declared, roles, output } = options;
     let migration = Migration::diff(target.connect()?, &declared.read()?, &roles.roles()).await?;
+    migration.cut_off().iter().for_each(|cut_off| eprintln!("tenancy: {cut_off}"));
     output.write(&migration)?;
     Ok(if migration.is_empty() { Verdict::PASSED } else { Verdict::FATAL })
 }

@@ -20,6 +20,6 @@ pub(crate) struct Options {
 }
 
 pub(super) fn run(options: &Options) -> Result<Verdict, Failure> {
-    options.output.write(&Migration::of(&options.declared.read()?, &options.roles.roles()))?;
+    options.output.write(&Migration::of(&options.declared.read()?, &options.roles.roles())?)?;
     Ok(Verdict::PASSED)
 }

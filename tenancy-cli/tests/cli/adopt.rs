@@ -24,8 +24,9 @@ async fn old() -> World {
     world
 }
 
+/// As the owner, whom nobody works as.
 fn adopt(world: &World, more: &[&str]) -> Ran {
-    let always = ["policy", "adopt", "--app", APP, "--row-key", "7", "--life", LIFE];
+    let always = ["policy", "adopt", "--app", APP, "--cut-off", OWNER, "--row-key", "7", "--life", LIFE];
     world.run_with_url(&world.database.url(OWNER), &[always.as_slice(), more].concat())
 }
 
@@ -119,8 +120,58 @@ async fn a_row_key_or_life_that_fits_not_is_a_clear_error() {
     // A key that is a uuid is the life.
     world.write("tenancy.toml", &TOML.replace("bigint", "uuid").replace("tag", "label"));
     world.database.run_as_owner("create table label (id int primary key)").await;
-    let ran = world.run_with_url(&owner, &["policy", "adopt", "--app", APP, "--row-key", LIFE, "--run"]);
+    let ran =
+        world.run_with_url(&owner, &["policy", "adopt", "--app", APP, "--cut-off", OWNER, "--row-key", LIFE, "--run"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     let lives = texts(&world.database.superuser_options(), "select life::text from tenancy.tenant").await;
     assert_eq!(lives, [LIFE]);
+}
+
+/// Whoever is forgotten would see no rows and no error: named in a dry run, and a run does not begin.
+#[tokio::test]
+async fn a_login_that_was_forgotten_is_named_and_stops_the_run() {
+    let world = old().await;
+    let forgotten = format!("forgotten_{}", world.database.name());
+    world.database.run(&format!("create role {forgotten} login; grant select, insert on note to {forgotten}")).await;
+    let line = format!(
+        "tenancy: \"{forgotten}\" (SELECT, INSERT on public.note) will see no rows once FORCE is on; declare it in \
+         legacy-roles, or say --cut-off {forgotten}\n"
+    );
+    let dry = adopt(&world, &[]);
+    assert_eq!((dry.code, dry.err.as_str()), (0, line.as_str()));
+    assert!(dry.out.contains("-- 1/"), "{}", dry.out);
+    let run = adopt(&world, &["--run"]);
+    assert_eq!((run.code, run.out.as_str()), (2, ""));
+    assert!(run.err.starts_with(&line) && run.err.contains("nothing was changed"), "{}", run.err);
+    assert_eq!(adopt(&world, &[]).out, dry.out, "nothing was begun");
+    let meant = adopt(&world, &["--cut-off", &forgotten, "--run"]);
+    assert_eq!(meant.code, 0, "{}", meant.err);
+    world.database.run(&format!("drop owned by {forgotten}; drop role {forgotten}")).await;
+}
+
+/// What can't be planned is said in words, with what to do, and nothing is begun.
+#[tokio::test]
+async fn what_can_not_be_planned_is_said_before_the_first_step() {
+    let world = old().await;
+    let own = |role: &str| TOML.replace("'control'", &format!("'{role}'"));
+    for (toml, app, said) in [
+        (TOML.to_owned(), "apq", "there is no role \"apq\" (CREATE ROLE \"apq\" LOGIN)"),
+        (own(APP), APP, "can't be the service's role: make one of its own (docs/postgres/adopt.md, step 2)"),
+        (own("contrl"), APP, "there is no role \"contrl\" (it is declared in legacy-roles"),
+        (TOML.replace("2099", "2020"), APP, "the day of the legacy role \"control\" is past (2020-01-01)"),
+        (TOML.replace("'tag'", "'tga'"), APP, "\"public\".\"tga\" is declared and is not there: run your migrations"),
+        (format!("{TOML}\nreport = [{{ table = 'note', columns = ['id'] }}]"), APP, "name their role with --report"),
+    ] {
+        world.write("tenancy.toml", &toml);
+        for run in [&["--run"][..], &[]] {
+            let always = ["policy", "adopt", "--app", app, "--row-key", "7", "--life", LIFE, "--cut-off", OWNER];
+            let ran = world.run_with_url(&world.database.url(OWNER), &[&always, run].concat());
+            assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{said}");
+            assert!(ran.err.contains(said), "{said}: {}", ran.err);
+        }
+    }
+    let generate = |app| world.run(&["policy", "generate", "--app", app]);
+    world.write("tenancy.toml", &own(APP));
+    assert!(generate(APP).err.contains("can't be the service's role"));
+    assert_eq!(generate("another").code, 0);
 }

@@ -6,13 +6,15 @@ use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{Connection, Executor};
 use tenancy_core::{RowKey, TenantRecord};
 
+use super::cut_off::{self, CutOff};
+use super::fault::PlanFault;
 use super::live::{self, LiveTable, SNAPSHOT};
 use super::migration::Migration;
 use super::names::{NOT_NULL, REGISTRY_KEY};
 use super::registry::{REGISTRY, references_sql, registry_step};
 use super::roles::Roles;
 use super::step::{Locks, Run, Step};
-use super::{diff, indexes, isolation, keys, reports, rights};
+use super::{diff, indexes, isolation, keys, known, reports, rights};
 use crate::declaration::{Declaration, RowKeyType, TenantTable};
 use crate::error::PgError;
 use crate::ident::{quote_ident, quote_text};
@@ -30,10 +32,15 @@ impl Migration {
     /// that have FORCE already.
     ///
     /// Nothing is changed yet, nor by dropping it half-way: [`Migration::run`] does it. Whatever is done already is left
-    /// out, so after a failure, or a half-way stop, plan and run again. When the legacy roles are gone from the declaration, the same plan drops their
-    /// policies. Keys without the tenant column (`composite_keys`) are left to [`Migration::diff`].
+    /// out, so after a failure, or a half-way stop, plan and run again. When the legacy roles are gone from the declaration,
+    /// the same plan drops their policies. Keys without the tenant column (`composite_keys`) are left to [`Migration::diff`].
+    ///
+    /// Logins that use the tables and that nobody mentioned would see no rows and get no error. The plan names them
+    /// ([`cut_off`](Self::cut_off)), and `run` refuses to begin: declare them as legacy roles, or say [`Roles::cut_off`].
     ///
     /// # Errors
+    /// [`PgError::Plan`] where it can't be planned: a role or relation is not there, a legacy role's day is past by the
+    /// server's clock, reports are declared and their role is not named, or the service would get a legacy role's policy.
     /// [`PgError::RowKeyType`] when the tenant's row key is not of the tables' type; [`PgError`] when the owner can't
     /// connect or look.
     pub async fn adopt(
@@ -46,9 +53,10 @@ impl Migration {
             return Err(PgError::RowKeyType);
         }
         let mut connection = PgConnection::connect_with(&quiet(owner)).await?;
-        let steps = plan(&mut connection, declaration, roles, tenant).await;
+        let plan = plan(&mut connection, declaration, roles, tenant).await;
         let _closed = connection.close().await;
-        Ok(Self::from_steps(steps?.into_iter().map(impatient).collect()))
+        let (steps, cut_off) = plan?;
+        Ok(Self::planned(steps.into_iter().map(impatient).collect(), cut_off).careful())
     }
 }
 
@@ -57,8 +65,12 @@ async fn plan(
     declaration: &Declaration,
     roles: &Roles,
     tenant: &TenantRecord,
-) -> Result<Vec<Step>, PgError> {
+) -> Result<(Vec<Step>, Vec<CutOff>), PgError> {
     connection.execute(SNAPSHOT).await?;
+    if let Some(legacy) = known::look(connection, declaration, roles).await?.first() {
+        let (role, until) = (quote_ident(legacy.role()), legacy.until().to_owned());
+        return Err(PlanFault::LegacyEnded { role, until }.into());
+    }
     let tables = live::tables(connection, declaration, roles).await?;
     let policies = live::policies(connection, &tables, roles).await?;
     let all: Vec<(TenantTable, &LiveTable)> =
@@ -90,8 +102,9 @@ async fn plan(
     }
     steps.extend(rights::steps(connection, declaration, roles).await?);
     steps.extend(reports::steps(connection, declaration, roles).await?);
+    let cut_off = cut_off::logins(connection, &tables, declaration, roles).await?;
     connection.execute("rollback").await?;
-    Ok(steps)
+    Ok((steps, cut_off))
 }
 
 /// A constant default costs no rewrite: rows that are there have it from the catalog.

@@ -4,13 +4,14 @@ use sqlx::Connection;
 use sqlx::Executor;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 
+use super::cut_off::{self, CutOff};
 use super::live::{self, LiveTable, SNAPSHOT};
 use super::migration::Migration;
 use super::names::REGISTRY_KEY;
 use super::registry::{references_sql, registry_step};
 use super::roles::Roles;
 use super::step::{Locks, Step};
-use super::{indexes, isolation, keys, reports, rights};
+use super::{indexes, isolation, keys, known, reports, rights};
 use crate::declaration::{Declaration, TenantTable};
 use crate::error::PgError;
 use crate::ident::quote_ident;
@@ -27,13 +28,17 @@ impl Migration {
     /// changes nothing; see [`Migration::adopt`] for such a table. What is wrong with roles (a superuser, an
     /// owner's member) is nothing that an owner can mend, and the inspection names it.
     ///
+    /// Whom it cuts off from rows, [`cut_off`](Self::cut_off) says; it runs all the same.
+    ///
     /// # Errors
-    /// [`PgError`] when it can't connect or look.
+    /// [`PgError::Plan`] where it can't be planned: a role or relation is not there, reports are declared and their role is
+    /// not named, or the service would get a legacy role's policy. [`PgError`] when it can't connect or look.
     pub async fn diff(owner: PgConnectOptions, declaration: &Declaration, roles: &Roles) -> Result<Self, PgError> {
         let mut connection = PgConnection::connect_with(&quiet(owner)).await?;
-        let steps = compare(&mut connection, declaration, roles).await;
+        let plan = compare(&mut connection, declaration, roles).await;
         let _closed = connection.close().await;
-        Ok(Self::from_steps(steps?))
+        let (steps, cut_off) = plan?;
+        Ok(Self::planned(steps, cut_off))
     }
 }
 
@@ -41,8 +46,9 @@ async fn compare(
     connection: &mut PgConnection,
     declaration: &Declaration,
     roles: &Roles,
-) -> Result<Vec<Step>, PgError> {
+) -> Result<(Vec<Step>, Vec<CutOff>), PgError> {
     connection.execute(SNAPSHOT).await?;
+    let ended = known::look(connection, declaration, roles).await?;
     let tables = live::tables(connection, declaration, roles).await?;
     let (policies, helpers) = live::policies(connection, &tables, roles).await?;
     let mut steps: Vec<Step> = Vec::new();
@@ -72,8 +78,10 @@ async fn compare(
     }
     steps.extend(rights::steps(connection, declaration, roles).await?);
     steps.extend(reports::steps(connection, declaration, roles).await?);
+    let mut cut_off = cut_off::logins(connection, &tables, declaration, roles).await?;
+    cut_off.extend(ended.into_iter().map(CutOff::ended));
     connection.execute("rollback").await?;
-    Ok(steps)
+    Ok((steps, cut_off))
 }
 
 pub(super) async fn needs_registry(connection: &mut PgConnection) -> Result<bool, PgError> {

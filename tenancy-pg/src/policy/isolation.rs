@@ -70,7 +70,8 @@ impl Plan<'_> {
         for wanted in past {
             let there = |p: &&LivePolicy| p.name == wanted.name && self.says(p, &wanted);
             if !self.policies.iter().any(there) {
-                let why = format!("a declared role reads past the tenants' boundary of {relation}");
+                let role = wanted.roles.join(", ");
+                let why = format!("the declared role {role} reads past the tenants' boundary of {relation}");
                 steps.push(Step::new(Locks::Instant, why, wanted.create, self.drop(&wanted.name)));
             }
         }

@@ -107,6 +107,11 @@ impl LiveTable {
         matches!(self.kind.as_str(), "r" | "p")
     }
 
+    /// Whether policies hold its owner already, and everybody.
+    pub(super) const fn is_held(&self) -> bool {
+        self.rls && self.forced
+    }
+
     /// The declaration of this table: its own, or for a child its parent's under the child's name.
     pub(super) fn declaration(&self, declaration: &Declaration) -> Option<TenantTable> {
         let table = declaration.tenant_tables().get(usize::try_from(self.place).ok()?)?;
@@ -159,6 +164,14 @@ with recursive app(u) as (
     union select m.roleid from app join pg_auth_members m on m.member = app.u
 )
 select u from app";
+
+/// Their names, without its own.
+pub(super) const REACHED_NAMES: &str = "
+with recursive app(u) as (
+    select oid from pg_roles where rolname = $1
+    union select m.roleid from app join pg_auth_members m on m.member = app.u
+)
+select rolname::text from pg_roles join app on u = oid where rolname <> $1";
 
 const POLICIES: &str = "
 select p.oid, p.polrelid as table, p.polname::text as name, p.polcmd::text as command, p.polpermissive as permissive,

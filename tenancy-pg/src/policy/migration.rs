@@ -1,5 +1,7 @@
 //! Migrations as files.
 
+use super::cut_off::CutOff;
+use super::fault::PlanFault;
 use super::names::REGISTRY_KEY;
 use super::registry::{references_sql, registry_step};
 use super::roles::Roles;
@@ -15,15 +17,18 @@ use crate::ident::quote_ident;
 ///
 /// # let toml = "[database]\ntenant-tables = [{ table = 'note', column = 'tenant_id', type = 'uuid' }]";
 /// let declaration = Declaration::from_toml(toml)?;
-/// let migration = Migration::of(&declaration, &Roles::new("app"));
+/// let migration = Migration::of(&declaration, &Roles::new("app"))?;
 /// for file in migration.files(20270101000000, "tenancy") {
 ///     println!("{}:\n{}", file.name, file.text); // 20270101000000_tenancy.up.sql and its down
 /// }
-/// # Ok::<(), tenancy_pg::DeclarationError>(())
+/// # Ok::<(), tenancy_pg::PgError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Migration {
     steps: Vec<Step>,
+    cut_off: Vec<CutOff>,
+    /// Not to be begun while it cuts somebody off.
+    careful: bool,
 }
 
 /// A file for the folder that `sqlx::migrate!` reads.
@@ -44,19 +49,39 @@ impl Migration {
     /// superuser makes. Keys that are to be led by the row key
     /// ([`TenantTable::composite_keys`](crate::TenantTable::composite_keys)) are written in `CREATE TABLE`: this looks whether
     /// they are and fails in the database, naming the key, where one is not. [`Migration::diff`] sees them and changes them.
-    #[must_use]
-    pub fn of(declaration: &Declaration, roles: &Roles) -> Self {
+    ///
+    /// # Errors
+    /// [`PlanFault::LegacyService`] where a role that serves tenants is declared as a legacy role.
+    pub fn of(declaration: &Declaration, roles: &Roles) -> Result<Self, PlanFault> {
+        roles.apart_from_legacy(declaration)?;
         let mut steps = Vec::new();
         steps.extend(registry_step(declaration, roles));
         for table in declaration.tenant_tables() {
             steps.extend(of_table(table, declaration, roles));
         }
         steps.push(roles.grants_step(declaration));
-        Self { steps }
+        Ok(Self::planned(steps, Vec::new()))
     }
 
-    pub(super) const fn from_steps(steps: Vec<Step>) -> Self {
-        Self { steps }
+    pub(super) const fn planned(steps: Vec<Step>, cut_off: Vec<CutOff>) -> Self {
+        Self { steps, cut_off, careful: false }
+    }
+
+    pub(super) fn careful(self) -> Self {
+        Self { careful: true, ..self }
+    }
+
+    /// Fails where running it would take the rows of somebody whom nobody mentioned.
+    pub(super) fn may_begin(&self) -> Result<(), PlanFault> {
+        if self.careful && !self.cut_off.is_empty() { Err(PlanFault::CutsOff(self.cut_off.clone())) } else { Ok(()) }
+    }
+
+    /// Who will see no rows once it has run, without any error: logins that use a table which gets its policies now and
+    /// that are neither among the roles nor declared as legacy roles, the owner as well; and declared legacy roles whose day
+    /// is past. Always empty of [`Migration::of`], which looks at no database.
+    #[must_use]
+    pub fn cut_off(&self) -> &[CutOff] {
+        &self.cut_off
     }
 
     /// The steps, in their order.
@@ -92,7 +117,7 @@ impl Migration {
         let together = |one: &Step, next: &Step| one.run == Run::InTransaction && next.run == Run::InTransaction;
         let mut files = Vec::new();
         for (version, steps) in (version..).zip(self.steps.chunk_by(together)) {
-            let part = Self { steps: steps.to_vec() };
+            let part = Self::planned(steps.to_vec(), Vec::new());
             let head = if steps.iter().any(|step| step.run == Run::Alone) { NO_TRANSACTION } else { "" };
             for (suffix, text) in [("up", part.up()), ("down", part.down())] {
                 files.push(MigrationFile {

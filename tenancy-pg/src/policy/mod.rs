@@ -1,11 +1,14 @@
 //! From a [`Declaration`](crate::Declaration) to SQL: policies, rights, keys, migrations.
 
 mod adopt;
+mod cut_off;
 mod diff;
+mod fault;
 mod grants;
 mod indexes;
 mod isolation;
 mod keys;
+mod known;
 mod led;
 mod live;
 mod migration;
@@ -21,6 +24,8 @@ mod table;
 mod wanted;
 
 pub(crate) use adopt::key_text;
+pub use cut_off::CutOff;
+pub use fault::PlanFault;
 pub(crate) use grants::LARGE_OBJECTS;
 pub use grants::{grant_sql, hardening_sql, hardening_sql_keeping};
 pub use migration::{Migration, MigrationFile};

@@ -97,7 +97,7 @@ fn grant(relation: &Relation, rights: &str, app: &str) -> Step {
     let app = quote_role(app);
     Step::new(
         Locks::Catalog,
-        format!("the service uses {relation}"),
+        format!("the service uses {relation}, as {app}"),
         format!("GRANT {rights} ON TABLE {relation} TO {app};\n"),
         format!("REVOKE {rights} ON TABLE {relation} FROM {app};\n"),
     )

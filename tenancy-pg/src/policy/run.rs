@@ -41,6 +41,7 @@ impl Migration {
     /// building an index, leaves an invalid one. Plan again and run that.
     ///
     /// # Errors
+    /// [`PgError::Plan`] before the first step of an adoption that cuts somebody off ([`cut_off`](Self::cut_off));
     /// [`PgError::Step`] with the step's reason and what the server said, or [`PgError`] when the owner can't connect.
     pub async fn run(&self, owner: PgConnectOptions) -> Result<(), PgError> {
         self.run_watched(owner, |_step, _progress| {}).await
@@ -55,6 +56,7 @@ impl Migration {
         owner: PgConnectOptions,
         mut watch: impl FnMut(&Step, Progress) + Send,
     ) -> Result<(), PgError> {
+        self.may_begin()?;
         let mut connection = PgConnection::connect_with(&owner_options(owner)).await?;
         let timeout = format!("set lock_timeout = {}", LOCK_TIMEOUT.as_millis());
         connection.execute(AssertSqlSafe(timeout)).await?;

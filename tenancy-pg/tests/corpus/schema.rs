@@ -100,7 +100,7 @@ impl Schema {
         }
         let sql = self
             .sql
-            .replace("{reports}", &Migration::of(&self.declaration, &Roles::new(APP).report(REPORTER)).up())
+            .replace("{reports}", &Migration::of(&self.declaration, &Roles::new(APP).report(REPORTER)).unwrap().up())
             .replace("{policies}", &policy_sql(&self.declaration))
             .replace("{grants}", &grant_sql(&self.declaration, APP))
             .replace("{canary_a}", &format!("'{CANARY_A}'"))

@@ -117,7 +117,7 @@ async fn a_statement_that_names_the_row_key_plans_one_partition_of_500() {
     let event = TenantTable::new("public", "event", "tenant_id", RowKeyType::BigInt).unwrap().partitioned();
     let detail = TenantTable::new("public", "detail", "tenant_id", RowKeyType::BigInt).unwrap();
     let declaration = Declaration::builder().tenant_table(event.clone()).tenant_table(detail).build().unwrap();
-    server.run_as_owner(&Migration::of(&declaration, &Roles::new(APP)).up()).await;
+    server.run_as_owner(&Migration::of(&declaration, &Roles::new(APP)).unwrap().up()).await;
     let mut app = PgConnection::connect_with(&server.app_options()).await.unwrap();
     let named = event.row_key_is(1);
     for (what, statement) in [

@@ -16,6 +16,7 @@ mod empty_setting;
 mod erase;
 mod every_future;
 mod executor;
+mod foresight;
 mod guard;
 mod hardening;
 mod injection;

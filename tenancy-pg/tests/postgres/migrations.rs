@@ -69,7 +69,7 @@ async fn what_is_generated_can_be_run_twice_and_taken_back() {
         made(&server, &format!("{key:?}")).await;
         let before = dump(&server).await;
         let roles = Roles::new(APP).report("reports").registrar("control");
-        let migration = Migration::of(&declaration, &roles);
+        let migration = Migration::of(&declaration, &roles).unwrap();
         server.run_as_owner(&migration.up()).await;
         let once = dump(&server).await;
         assert!(difference(&before, &once).iter().any(|line| line.contains("policy tenancy_row_key on public.note")));
@@ -117,7 +117,7 @@ async fn keys_that_are_declared_to_be_led_by_the_row_key_must_be() {
             .run_as_owner("create table t (tenant_id uuid not null, id int, code text, primary key (tenant_id, id))")
             .await;
         server.run_as_owner(more).await;
-        let migration = Migration::of(&led("t"), &Roles::new(APP));
+        let migration = Migration::of(&led("t"), &Roles::new(APP)).unwrap();
         let mut owner = PgConnection::connect_with(&server.owner_options()).await.unwrap();
         let ran = sqlx::raw_sql(AssertSqlSafe(migration.up())).execute(&mut owner).await;
         let said = ran.err().map(|error| error.as_database_error().unwrap().message().to_owned());
@@ -132,7 +132,7 @@ async fn keys_that_are_declared_to_be_led_by_the_row_key_must_be() {
     made(&server, "uuid").await;
     let event = table("event", RowKeyType::Uuid).partitioned().composite_keys();
     let declaration = Declaration::builder().tenant_table(event).build().unwrap();
-    let migration = Migration::of(&declaration, &Roles::new(APP));
+    let migration = Migration::of(&declaration, &Roles::new(APP)).unwrap();
     for _twice in 0..2 {
         server.run_as_owner(&migration.up()).await;
     }
@@ -153,7 +153,7 @@ async fn sqlx_runs_the_files() {
         .build()
         .unwrap();
     let before = dump(&server).await;
-    let files = Migration::of(&declaration, &Roles::new(APP)).files(20_270_101_000_000, "tenancy");
+    let files = Migration::of(&declaration, &Roles::new(APP)).unwrap().files(20_270_101_000_000, "tenancy");
     let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
     assert_eq!(names, ["20270101000000_tenancy.up.sql", "20270101000000_tenancy.down.sql"]);
     let folder = tempfile(&files);
@@ -225,7 +225,7 @@ async fn a_name_is_only_a_name() {
             .build()
             .unwrap();
         let before = dump(&server).await;
-        let migration = Migration::of(&declaration, &Roles::new(APP));
+        let migration = Migration::of(&declaration, &Roles::new(APP)).unwrap();
         for _again in 0..2 {
             server.run_as_owner(&migration.up()).await;
         }
@@ -252,7 +252,7 @@ async fn a_name_is_only_a_name() {
 #[tokio::test]
 async fn everything_that_is_generated_at_once_shares_a_transaction() {
     let declaration = Declaration::builder().tenant_table(table("note", RowKeyType::Uuid)).registry().build().unwrap();
-    let migration = Migration::of(&declaration, &Roles::new(APP));
+    let migration = Migration::of(&declaration, &Roles::new(APP)).unwrap();
     assert!(migration.steps().iter().all(|step| step.run == Run::InTransaction));
     let server = empty().await;
     made(&server, "uuid").await;
@@ -278,9 +278,11 @@ async fn everybody_is_no_role() {
         ("the schema of signed mode, its owner", &|role| signed_schema_sql(&signed, role, &[])),
         ("the keeper of the registry", &registrar_sql),
         ("rights", &|role| grant_sql(&plain, role)),
-        ("a migration", &|role| Migration::of(&plain, &Roles::new(role)).up()),
-        ("a migration, who reads reports", &|role| Migration::of(&plain, &Roles::new(APP).report(role)).up()),
-        ("a migration, who keeps the registry", &|role| Migration::of(&plain, &Roles::new(APP).registrar(role)).up()),
+        ("a migration", &|role| Migration::of(&plain, &Roles::new(role)).unwrap().up()),
+        ("a migration, who reads reports", &|role| Migration::of(&plain, &Roles::new(APP).report(role)).unwrap().up()),
+        ("a migration, who keeps the registry", &|role| {
+            Migration::of(&plain, &Roles::new(APP).registrar(role)).unwrap().up()
+        }),
         ("the queue, who fills it", &|role| queue_sql(&plain, role, APP)),
         ("the queue, who empties it", &|role| queue_sql(&plain, APP, role)),
         ("who erases", &|role| erasure_sql(&plain, role)),

@@ -62,7 +62,7 @@ impl Reporting {
         );
         server.run_as_owner(&rows).await;
         let world = Self { tenants, server, declaration, key, role };
-        world.server.run_as_owner(&Migration::of(&world.declaration, &Self::roles()).up()).await;
+        world.server.run_as_owner(&Migration::of(&world.declaration, &Self::roles()).unwrap().up()).await;
         world
     }
 

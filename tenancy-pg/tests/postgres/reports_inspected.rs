@@ -92,7 +92,7 @@ async fn a_role_that_is_more_or_not_its_own_is_refused() {
         world.server.run(more).await;
         if role != APP {
             let roles = Reporting::roles().report(role);
-            world.server.run_as_owner(&Migration::of(&world.declaration, &roles).up()).await;
+            world.server.run_as_owner(&Migration::of(&world.declaration, &roles).unwrap().up()).await;
         }
         let after = found(&world, service().reports(options.clone())).await;
         let stops = fatal(&after);
@@ -115,7 +115,7 @@ async fn a_role_that_is_more_or_not_its_own_is_refused() {
     let options = PgOptions::new(becomes).reports(plain_role(&world.server, "reports_plain").await);
     world
         .server
-        .run_as_owner(&Migration::of(&world.declaration, &Reporting::roles().report("reports_plain")).up())
+        .run_as_owner(&Migration::of(&world.declaration, &Reporting::roles().report("reports_plain")).unwrap().up())
         .await;
     assert_eq!(fatal(&found(&world, options.clone()).await), [] as [&Finding; 0]);
     world.server.run("grant reports_plain to reports_service").await;
