@@ -47,7 +47,7 @@ async fn diff(server: &TestDatabase, declaration: &Declaration, roles: &Roles) -
 fn fault(planned: Result<Migration, PgError>) -> PlanFault {
     match planned {
         Err(PgError::Plan(fault)) => fault,
-        other => panic!("{other:?}"),
+        other => panic!("{:?}", other.map(|migration| migration.up())),
     }
 }
 
