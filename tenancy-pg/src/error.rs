@@ -140,9 +140,13 @@ impl PgError {
     }
 }
 
+/// What sqlx gives back, by a name for crates that are not built with the driver. Turn it into a [`PgError`], which
+/// withholds what it quotes.
+pub type DriverError = sqlx::Error;
+
 /// Withholds what the driver's error quotes.
-impl From<sqlx::Error> for PgError {
-    fn from(error: sqlx::Error) -> Self {
+impl From<DriverError> for PgError {
+    fn from(error: DriverError) -> Self {
         match error {
             sqlx::Error::Database(e) => Self::Database(DatabaseError::of(&*e)),
             sqlx::Error::Configuration(e) => match e.downcast::<Self>() {

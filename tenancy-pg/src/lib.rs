@@ -151,7 +151,7 @@ pub use declaration::{
     TrustedFunction,
 };
 pub use erase::{PgEraser, erasure_sql};
-pub use error::PgError;
+pub use error::{DriverError, PgError};
 pub use guard::Forbidden;
 pub use inspect::{Code, Effect, Finding, InspectPolicy, Inspection, Severity, inspect};
 pub use migrate::{data_migration_sql, migrate, migrate_data};

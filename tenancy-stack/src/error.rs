@@ -44,9 +44,27 @@ impl Error {
     }
 }
 
+/// What a statement of yours gives back: a `?` is enough. The driver's text is withheld, and a denial stays one.
+#[cfg(feature = "pg")]
+impl From<tenancy_pg::DriverError> for Error {
+    fn from(error: tenancy_pg::DriverError) -> Self {
+        Self::Database(error.into())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(feature = "pg")]
+    fn a_statement_gives_its_denial_and_withholds_the_drivers_text() {
+        let denied = Error::from(sqlx::Error::from(tenancy_pg::PgError::from(Denial::DeadlinePassed)));
+        assert_eq!(denied.denial(), Some(Denial::DeadlinePassed));
+        let failed = Error::from(sqlx::Error::Protocol("acme's secret".to_owned()));
+        assert_eq!((failed.denial(), failed.face()), (None, Face::Unavailable));
+        assert!(!format!("{failed} {failed:?}").contains("secret"), "{failed:?}");
+    }
 
     #[test]
     #[cfg(all(feature = "pg", feature = "vector", feature = "cache", feature = "tools"))]

@@ -62,3 +62,8 @@ pub use tenancy_pg as pg;
 pub use tenancy_tools as tools;
 #[cfg(feature = "vector")]
 pub use tenancy_vector as vector;
+
+/// The programs of the guide must compile.
+#[cfg(all(doctest, feature = "axum"))]
+#[doc = include_str!("../../docs/guide.md")]
+mod guide {}

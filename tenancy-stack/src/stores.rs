@@ -51,12 +51,12 @@ pub struct StoresBuilder {
 /// ```
 /// # #[cfg(all(feature = "axum", feature = "pg"))] mod handler {
 /// use axum::{Router, extract::Path, routing::get};
-/// use tenancy_stack::{Error, Stores, TenantStores, pg::OrNotVisible, pg::PgError};
+/// use tenancy_stack::{Error, Stores, TenantStores, pg::OrNotVisible};
 ///
 /// async fn title(mine: TenantStores, Path(id): Path<String>) -> Result<String, Error> {
 ///     let db = mine.database()?;
 ///     let query = sqlx::query_scalar("select title from documents where id = $1").bind(id);
-///     let title: Option<String> = query.fetch_optional(&db).await.map_err(PgError::from)?;
+///     let title: Option<String> = query.fetch_optional(&db).await?;
 ///     Ok(title.or_not_visible(&db)?)
 /// }
 ///

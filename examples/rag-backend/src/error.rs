@@ -13,9 +13,6 @@ pub enum ServiceError {
     /// In a store, or refused.
     #[error(transparent)]
     Store(#[from] Error),
-    /// In a statement.
-    #[error("the statement failed")]
-    Statement(#[from] sqlx::Error),
     /// Upstream.
     #[error(transparent)]
     Upstream(#[from] UpstreamError),
@@ -36,6 +33,7 @@ macro_rules! from_store {
 
 from_store!(
     Denial,
+    sqlx::Error,
     tenancy_stack::pg::PgError,
     tenancy_stack::vector::VectorError,
     tenancy_stack::cache::CacheError,
