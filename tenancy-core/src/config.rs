@@ -18,8 +18,13 @@ pub enum ConfigError {
         kind: std::io::ErrorKind,
     },
     /// Not TOML of the expected form.
-    #[error("tenancy.toml: {0}")]
-    Toml(String),
+    #[error("{place}: {why}")]
+    Toml {
+        /// The file and the line, `tenancy.toml:7`; of a text without a file, `line 7`.
+        place: String,
+        /// What is wrong there.
+        why: String,
+    },
     /// A tenant's entry is unusable.
     #[error("tenant \"{tenant}\": {what}")]
     Tenant {
@@ -41,8 +46,12 @@ impl ConfigError {
         Self::Read { path: path.display().to_string(), kind: error.kind() }
     }
 
-    pub(crate) fn toml(error: &toml::de::Error) -> Self {
-        Self::Toml(error.message().to_owned())
+    /// Says the line, of `text` and where there is one of its file.
+    pub(crate) fn toml(file: Option<&Path>, text: &str, error: &toml::de::Error) -> Self {
+        let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+        let line = before.matches('\n').count() + 1;
+        let place = file.map_or_else(|| format!("line {line}"), |file| format!("{}:{line}", file.display()));
+        Self::Toml { place, why: error.message().to_owned() }
     }
 
     pub(crate) fn tenant(tenant: &str, what: impl Into<String>) -> Self {

@@ -87,14 +87,18 @@ async fn a_realm_starts_from_its_file_and_is_the_same_after_a_restart() {
 async fn what_is_wrong_is_said_by_name() {
     let issuer = TestIssuer::new("https://login.test", "rag");
     let cases: &[(&str, &str, &str, &str)] = &[
-        ("an unknown key", "region =", "regoin =", "unknown field"),
+        ("an unknown key", "region =", "regoin =", "tenancy.toml:4: unknown field `regoin`"),
+        ("a key of a tenant's that is unknown", "born =", "bron =", "tenancy.toml:31: unknown field `bron`"),
+        ("no TOML at all", "[keys]", "[keys", "tenancy.toml:7: "),
         ("an unknown section", "[database]", "[databse]", "unknown field"),
         ("no audit section", "[audit]\nfile = \"audit.jsonl\"", "", "missing field `audit`"),
         ("no keys section", "[keys]\nroot = \"root.key\"\nstore = \"keys\"", "", "missing field `keys`"),
         ("a bad realm name", "name = \"prod\"", "name = \"Prod\"", "realm.name"),
         ("a bad time", "\"3s\"", "\"soon\"", "realm.fence-age"),
         ("no time at all", "\"3s\"", "\"0s\"", "realm.fence-age"),
-        ("a root key that is not there", "root.key", "none.key", "keys.root"),
+        ("a root key that is not there", "root.key", "none/root.key", "openssl rand -hex 32 > \""),
+        ("a key set that is not there", "login.json", "none.json", "none.json is not there: "),
+        ("a folder of the log that is not there", "audit.jsonl", "none/audit.jsonl", "make its folder"),
         (
             "two ways to one claim",
             "roles-claim = \"roles\"",
@@ -117,4 +121,26 @@ async fn what_is_wrong_is_said_by_name() {
     assert!(start(open.path()).await.unwrap_err().contains("chmod 600"));
     let missing = tempfile::tempdir().unwrap();
     assert!(start(missing.path()).await.unwrap_err().contains("tenancy.toml"));
+}
+
+/// The message that says how to make the root key says it right: what it says is run.
+#[tokio::test]
+async fn the_command_that_makes_a_root_key_makes_one() {
+    let issuer = TestIssuer::new("https://login.test", "rag");
+    let folder = folder(&GOOD.replace("root.key", "secrets/root.key"), &issuer);
+    let error = start(folder.path()).await.unwrap_err();
+    let command = error.split('\'').nth(1).expect("a command between quotes");
+    assert!(std::process::Command::new("sh").args(["-c", command]).status().unwrap().success(), "{command}");
+    start(folder.path()).await.unwrap();
+}
+
+#[test]
+fn tenants_without_a_file_are_named_by_their_line() {
+    let error = tenancy_core::StaticDirectory::from_toml("\n[[tenant]]\nid = 7").unwrap_err().to_string();
+    assert!(error.starts_with("line 3: "), "{error}");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tenants.toml");
+    fs::write(&path, "\n[[tenant]]\nid = 7").unwrap();
+    let error = tenancy_core::StaticDirectory::from_file(&path).unwrap_err().to_string();
+    assert!(error.contains("tenants.toml:3: "), "{error}");
 }

@@ -16,7 +16,7 @@ impl StaticDirectory {
     /// # Errors
     /// [`ConfigError`] when the file can't be read or holds something else.
     pub fn from_file(path: &Path) -> Result<Self, ConfigError> {
-        Self::from_toml(&fs::read_to_string(path).map_err(|e| ConfigError::read(path, e))?)
+        Self::read(Some(path), &fs::read_to_string(path).map_err(|e| ConfigError::read(path, e))?)
     }
 
     /// Reads tenants from TOML. Every tenant states its life: a file that left it to chance would give a tenant a new
@@ -40,7 +40,11 @@ impl StaticDirectory {
     /// # Errors
     /// [`ConfigError`] for a key that is not known, a missing life or birth, or tenants that collide.
     pub fn from_toml(text: &str) -> Result<Self, ConfigError> {
-        let file: File = toml::from_str(text).map_err(|e| ConfigError::toml(&e))?;
+        Self::read(None, text)
+    }
+
+    fn read(path: Option<&Path>, text: &str) -> Result<Self, ConfigError> {
+        let file: File = toml::from_str(text).map_err(|e| ConfigError::toml(path, text, &e))?;
         Self::from_entries(file.tenant)
     }
 

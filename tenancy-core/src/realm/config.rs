@@ -13,7 +13,7 @@ use crate::corpus::FileCorpusVersions;
 use crate::credential::{Jwks, OperatorIssuer, TenantClaim, TenantIssuer};
 use crate::directory::{StaticDirectory, TenantEntry};
 use crate::id::{RealmName, Region};
-use crate::keys::{FileKeyStore, LocalKeyProvider, RootKey};
+use crate::keys::{FileKeyStore, KeyError, LocalKeyProvider, RootKey};
 
 impl Realm {
     /// Reads a realm from TOML. Paths in it are relative to the file. What it does not say keeps its default, and what
@@ -56,10 +56,10 @@ impl Realm {
     /// ```
     ///
     /// # Errors
-    /// [`ConfigError`], naming the file, key or tenant at fault.
+    /// [`ConfigError`], naming the file and line, key or tenant at fault, and what to do about a file that is not there.
     pub fn from_toml(path: &Path) -> Result<RealmBuilder<Ready>, ConfigError> {
         let text = fs::read_to_string(path).map_err(|e| ConfigError::read(path, e))?;
-        let file: File = toml::from_str(&text).map_err(|e| ConfigError::toml(&e))?;
+        let file: File = toml::from_str(&text).map_err(|e| ConfigError::toml(Some(path), &text, &e))?;
         file.into_builder(path.parent().unwrap_or(Path::new(".")))
     }
 }
@@ -145,9 +145,12 @@ impl File {
             self.issuer.into_iter().map(|section| section.into_issuer(base)).collect::<Result<Vec<_>, _>>()?;
         let operators =
             self.operator.into_iter().map(|section| section.into_issuer(base)).collect::<Result<Vec<_>, _>>()?;
-        let root = RootKey::from_file(&base.join(&self.keys.root)).map_err(|e| said("keys.root", e))?;
-        let store = FileKeyStore::open(base.join(&self.keys.store)).map_err(|e| said("keys.store", e))?;
-        let sink = JsonlSink::open(base.join(&self.audit.file)).map_err(|e| said("audit.file", e))?;
+        let root = root_key(&base.join(&self.keys.root))?;
+        let store = base.join(&self.keys.store);
+        let store =
+            FileKeyStore::open(&store).map_err(|_| unusable("keys.store", &store, NOT_PRIVATE, CANT_BE_MADE))?;
+        let log = base.join(&self.audit.file);
+        let sink = JsonlSink::open(&log).map_err(|e| unusable("audit.file", &log, e, "make its folder"))?;
         let mut builder = Realm::builder(name)
             .directory(StaticDirectory::from_entries(self.tenant)?)
             .issuers(issuers)
@@ -164,8 +167,11 @@ impl File {
             builder = builder.max_request(duration("realm.max-request", limit)?);
         }
         if let Some(CorpusSection { versions }) = &self.corpus {
-            let versions = FileCorpusVersions::open(base.join(versions)).map_err(|e| said("corpus.versions", e))?;
-            builder = builder.corpus_versions(versions);
+            let folder = base.join(versions);
+            let versions = FileCorpusVersions::open(&folder);
+            builder = builder.corpus_versions(
+                versions.map_err(|_| unusable("corpus.versions", &folder, NOT_PRIVATE, CANT_BE_MADE))?,
+            );
         }
         Ok(builder)
     }
@@ -206,12 +212,36 @@ impl OperatorSection {
 
 fn jwks(base: &Path, issuer: &str, file: Option<PathBuf>, url: Option<String>) -> Result<Jwks, ConfigError> {
     match (file, url) {
-        (Some(file), None) => Jwks::file(base.join(file)).map_err(|e| said(issuer, e)),
+        (Some(file), None) => {
+            let file = base.join(file);
+            let key = format!("{issuer}: jwks-file");
+            Jwks::file(&file).map_err(|e| unusable(&key, &file, e, "keep the issuer's public keys there, as a JWKS"))
+        }
         #[cfg(feature = "fetch")]
         (None, Some(url)) => Jwks::url(&url).map_err(|e| said(issuer, e)),
         #[cfg(not(feature = "fetch"))]
         (None, Some(_)) => Err(said(issuer, "jwks-url needs the feature `fetch` of tenancy-core")),
         _ => Err(said(issuer, "give one of jwks-file and jwks-url")),
+    }
+}
+
+fn root_key(path: &Path) -> Result<RootKey, ConfigError> {
+    let folder = path.parent().unwrap_or(Path::new(".")).display();
+    let make =
+        format!("make it with '(umask 077; mkdir -p \"{folder}\"; openssl rand -hex 32 > \"{}\")'", path.display());
+    RootKey::from_file(path).map_err(|error| match error {
+        KeyError::Unavailable(_) => unusable("keys.root", path, "can't be read", &make),
+        refused => unusable("keys.root", path, refused, &make),
+    })
+}
+
+/// A file or folder that the configuration names: what is wrong with it, or what to do where it is not there.
+fn unusable(key: &str, path: &Path, wrong: impl std::fmt::Display, missing: &str) -> ConfigError {
+    let shown = path.display();
+    if path.exists() {
+        said(key, format!("{shown}: {wrong}"))
+    } else {
+        said(key, format!("{shown} is not there: {missing}"))
     }
 }
 
@@ -223,3 +253,6 @@ fn duration(key: &str, text: &str) -> Result<Duration, ConfigError> {
 fn said(key: &str, what: impl std::fmt::Display) -> ConfigError {
     ConfigError::Other(format!("{key}: {what}"))
 }
+
+const NOT_PRIVATE: &str = "can't be used, or is open to others: chmod 700";
+const CANT_BE_MADE: &str = "it can't be made";
