@@ -1,7 +1,5 @@
 //! What the README and the guide show is what compiles and is read. The guide's programs are doc tests of this crate.
 
-#![expect(clippy::unwrap_used, reason = "a test stops where it can't go on")]
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
