@@ -63,7 +63,11 @@ pub use tenancy_tools as tools;
 #[cfg(feature = "vector")]
 pub use tenancy_vector as vector;
 
-/// The programs of the guide must compile.
+/// The programs of these pages must compile.
 #[cfg(all(doctest, feature = "axum"))]
-#[doc = include_str!("../../docs/guide.md")]
-mod guide {}
+mod pages {
+    #[doc = include_str!("../../docs/guide.md")]
+    mod guide {}
+    #[doc = include_str!("../../docs/postgres/signed.md")]
+    mod signed {}
+}
