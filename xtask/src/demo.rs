@@ -7,7 +7,7 @@ use clap::Args;
 use crate::failure::Failure;
 use crate::{servers, shell};
 
-/// With DATABASE_URL set, that server is used and none is started.
+/// With DATABASE_URL set, and not empty, that server is used and none is started.
 #[derive(Args)]
 pub(crate) struct Options {
     /// What the demo itself takes: `cargo xtask demo -- --help`.
@@ -16,7 +16,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    if std::env::var_os("DATABASE_URL").is_none() {
+    if std::env::var_os("DATABASE_URL").is_none_or(|url| url.is_empty()) {
         servers::ensure_postgres()?;
     }
     let mut command = shell::cargo();

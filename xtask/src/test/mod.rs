@@ -24,7 +24,8 @@ pub(crate) struct Options {
     /// Which Postgres: `all` (the installed one, and on 16 and 18 what talks to a server), `installed`, or a version.
     #[arg(long, value_name = "WHICH", default_value = "all")]
     postgres: Choice,
-    /// Run only the tests whose name contains this.
+    /// Run only the tests whose name contains this, and the programs of tests whose path does: `fence`,
+    /// `tenancy-core/tests/fence`. All tests are built first, whatever is run.
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
 }
@@ -43,23 +44,38 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let mut report = Report::new(suites, std::io::stdout());
     let mut success = true;
     for (number, server) in servers.iter().enumerate() {
-        let mut command = cargo_test(options);
-        if let Some(programs) = &server.programs {
-            command.env("TENANCY_POSTGRES_BIN", programs);
-        }
         if number > 0 {
-            command.args(on_each_server(report.suites()));
             report.now_on(server.major);
         }
-        success &= follow(command, options, &mut report)?;
+        for (programs, names) in runs(report.suites(), options.filter.as_deref(), number == 0) {
+            let mut command = cargo_test(options);
+            if let Some(programs) = &server.programs {
+                command.env("TENANCY_POSTGRES_BIN", programs);
+            }
+            command.args(programs).arg("--no-fail-fast").arg("--").args(names);
+            success &= follow(command, &mut report)?;
+        }
     }
     report.close(success, start)
 }
 
+/// What `cargo test` is called with: the arguments that select programs, and those that select tests in them. With a
+/// filter first the tests that it names, then the programs that it names, without those tests.
+fn runs(suites: &Suites, filter: Option<&str>, first_server: bool) -> Vec<(Vec<String>, Vec<String>)> {
+    let here = |suite: &str| first_server || ON_EACH_SERVER.iter().any(|prefix| suite.starts_with(prefix));
+    let everything = if first_server { Vec::new() } else { programs(suites, here) };
+    let Some(text) = filter else { return vec![(everything, Vec::new())] };
+    let mut runs = vec![(everything, vec![text.to_owned()])];
+    let named = programs(suites, |suite| here(suite) && suite.contains("/tests/") && suite.contains(text));
+    if !named.is_empty() {
+        runs.push((named, vec!["--skip".to_owned(), text.to_owned()]));
+    }
+    runs
+}
+
 /// Runs the tests and tells the report; says whether all is well.
-fn follow(mut command: Command, options: &Options, report: &mut Report<Stdout>) -> Result<bool, Failure> {
+fn follow(mut command: Command, report: &mut Report<Stdout>) -> Result<bool, Failure> {
     command.env("CARGO_TERM_COLOR", "never").env("CARGO_TERM_PROGRESS_WHEN", "never");
-    command.arg("--no-fail-fast").arg("--").args(&options.filter);
     // Cargo's lines and the tests' go through one pipe, or their order would be lost.
     let (reader, writer) = std::io::pipe().map_err(Failure::at("pipe"))?;
     let second = writer.try_clone().map_err(Failure::at("pipe"))?;
@@ -71,10 +87,10 @@ fn follow(mut command: Command, options: &Options, report: &mut Report<Stdout>) 
     Ok(child.wait().map_err(Failure::at("cargo test"))?.success())
 }
 
-/// The arguments that select the test programs that talk to a Postgres.
-fn on_each_server(suites: &Suites) -> Vec<String> {
-    let talks = |suite: &&String| ON_EACH_SERVER.iter().any(|prefix| suite.starts_with(prefix));
-    let names: BTreeSet<&str> = suites.values().filter(talks).filter_map(|suite| suite.rsplit('/').next()).collect();
+/// The arguments that select test programs.
+fn programs(suites: &Suites, wanted: impl Fn(&str) -> bool) -> Vec<String> {
+    let wanted = suites.values().filter(|suite| wanted(suite));
+    let names: BTreeSet<&str> = wanted.filter_map(|suite| suite.rsplit('/').next()).collect();
     names.into_iter().flat_map(|name| ["--test".to_owned(), name.to_owned()]).collect()
 }
 
@@ -102,11 +118,29 @@ const PROPTEST_DEFAULT: u32 = 256;
 mod tests {
     use super::*;
 
+    fn suites() -> Suites {
+        let suites = ["tenancy-pg/tests/postgres", "tenancy-pg (unit)", "tenancy-core/tests/fence"];
+        suites.iter().map(|name| ((*name).to_owned(), (*name).to_owned())).collect()
+    }
+
+    fn arguments(filter: Option<&str>, first_server: bool) -> Vec<String> {
+        let runs = runs(&suites(), filter, first_server).into_iter();
+        runs.map(|(programs, names)| [programs, vec!["--".to_owned()], names].concat().join(" ")).collect()
+    }
+
     #[test]
     fn what_talks_to_a_postgres_is_run_on_each() {
-        let suites = ["tenancy-pg/tests/postgres", "tenancy-pg (unit)", "tenancy-core/tests/fence"];
-        let suites = suites.iter().map(|name| ((*name).to_owned(), (*name).to_owned())).collect();
-        assert_eq!(on_each_server(&suites), ["--test", "postgres"]);
+        assert_eq!(arguments(None, true), ["--"]);
+        assert_eq!(arguments(None, false), ["--test postgres --"]);
+    }
+
+    #[test]
+    fn a_filter_is_part_of_a_tests_name_or_of_its_programs_path_and_no_test_is_run_twice() {
+        assert_eq!(arguments(Some("fence"), true), ["-- fence", "--test fence -- --skip fence"]);
+        assert_eq!(arguments(Some("core/tests"), true), ["-- core/tests", "--test fence -- --skip core/tests"]);
+        assert_eq!(arguments(Some("deadline"), true), ["-- deadline"]);
+        assert_eq!(arguments(Some("fence"), false), ["--test postgres -- fence"]);
+        assert_eq!(arguments(Some("pg"), false), ["--test postgres -- pg", "--test postgres -- --skip pg"]);
     }
 
     /// A new test program that starts a Postgres must be in the list.
