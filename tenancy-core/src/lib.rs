@@ -11,8 +11,8 @@
 //!
 //! 1. Build one [`Realm`] at start-up, from code with [`Realm::builder`] or from `tenancy.toml` with
 //!    [`Realm::from_toml`].
-//! 2. At the edge, put [`web::AuthLayer`](crate::web) around the router (feature `tower`), or call
-//!    [`Realm::authenticate`] with a [`Credential`].
+//! 2. At the edge, put `web::AuthLayer` around the router (feature `tower`), or call [`Realm::authenticate`] with a
+//!    [`Credential`].
 //! 3. In a worker, [`Worker::open`] a [`JobTicket`] that a context made.
 //!
 //! # Smallest example
@@ -66,8 +66,7 @@
 //!
 //! # Features
 //!
-//! None opens anything. `tower`: [`web::AuthLayer`](crate::web). `axum`: the extractor and responses. `fetch`: JWKS over
-//! https.
+//! None opens anything. `tower`: `web::AuthLayer`. `axum`: the extractor and responses. `fetch`: JWKS over https.
 //!
 //! # MSRV
 //!

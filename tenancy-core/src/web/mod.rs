@@ -13,7 +13,7 @@
 //! ```
 //!
 //! `Router::layer` covers only the routes that are there when it is called. Wrapping the router as a service covers
-//! all of them.
+//! all of them. What axum serves is a router: `Router::new().fallback_service(service)`.
 
 #[cfg(feature = "axum")]
 mod axum;
