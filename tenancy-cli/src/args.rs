@@ -1,11 +1,12 @@
 //! The command line.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tenancy_core::{Life, RowKey, TenantId};
-use tenancy_pg::{Declaration, PgOptions, Pooler, RowKeyType};
+use tenancy_pg::{Declaration, DeclarationError, PgOptions, Pooler, RowKeyType};
 
 use crate::failure::Failure;
 use crate::{init, inspect, policy, signing_key};
@@ -81,10 +82,15 @@ pub(crate) struct Declared {
 
 impl Declared {
     pub(crate) fn read(&self) -> Result<Declaration, Failure> {
-        let path = || self.config.display().to_string();
-        let text =
-            std::fs::read_to_string(&self.config).map_err(|e| Failure::Config { path: path(), why: e.to_string() })?;
-        Declaration::from_toml(&text).map_err(|e| Failure::Config { path: path(), why: e.to_string() })
+        let path = self.config.display().to_string();
+        let text = std::fs::read_to_string(&self.config).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => Failure::NoConfig { path: path.clone() },
+            _ => Failure::Config { place: path.clone(), why: error.to_string() },
+        })?;
+        Declaration::from_toml(&text).map_err(|error| match error {
+            DeclarationError::Toml { line, why } => Failure::Config { place: format!("{path}:{line}"), why },
+            other => Failure::Config { place: path, why: other.to_string() },
+        })
     }
 }
 

@@ -9,8 +9,10 @@ pub(crate) enum Failure {
     /// Not quoted: it may hold a password.
     #[error("the database URL can't be read; it has the form postgres://role@host/database")]
     Url,
-    #[error("{path}: {why} (`tenancy init` proposes one)")]
-    Config { path: String, why: String },
+    #[error("{path} is not there (`tenancy init --out {path}` proposes one)")]
+    NoConfig { path: String },
+    #[error("{place}: {why}")]
+    Config { place: String, why: String },
     #[error("{error}{}", hint(.error))]
     Database {
         #[from]

@@ -3,6 +3,7 @@
 
 mod adopt;
 mod common;
+mod config;
 mod init;
 mod inspect;
 mod policy;

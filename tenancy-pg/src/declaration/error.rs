@@ -58,8 +58,13 @@ pub enum DeclarationError {
         why: &'static str,
     },
     /// Not TOML of the expected form.
-    #[error("tenancy.toml: {0}")]
-    Toml(String),
+    #[error("line {line}: {why}")]
+    Toml {
+        /// The line of the text, from 1.
+        line: usize,
+        /// What is wrong there.
+        why: String,
+    },
 }
 
 pub(super) fn name(text: &str, what: &'static str) -> Result<Name, DeclarationError> {

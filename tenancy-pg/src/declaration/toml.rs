@@ -35,7 +35,10 @@ impl Declaration {
     /// [`DeclarationError`] for a key that is not known, a missing section, or as
     /// [`build`](crate::DeclarationBuilder::build).
     pub fn from_toml(text: &str) -> Result<Self, DeclarationError> {
-        let file: File = ::toml::from_str(text).map_err(|e| DeclarationError::Toml(e.message().to_owned()))?;
+        let file: File = ::toml::from_str(text).map_err(|error| {
+            let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+            DeclarationError::Toml { line: before.matches('\n').count() + 1, why: error.message().to_owned() }
+        })?;
         let Section {
             setting,
             signed,
@@ -162,7 +165,9 @@ mod tests {
             ("", "database"),
             ("[database]\ntenant_tables = []", "tenant_tables"),
             ("[database]\ntenant-tables = [{ table = 't', column = 'c', type = 'int' }]", "int"),
-            ("[database]\ntenant-tables = [{ table = 't', type = 'uuid' }]", "column"),
+            ("[database]\ntenant-tables = [{ table = 't', type = 'uuid' }]", "line 2: missing field `column`"),
+            ("[database]\n\nsined = true", "line 3: unknown field `sined`"),
+            ("[database]\nsigned = yes", "line 2: "),
             ("[database]\nglobal-tables = [{ table = '' }]", "empty"),
             ("[database]\nglobal-tables = [{ table = 'a' }, { table = 'a' }]", "twice"),
             ("[database]\nlegacy-roles = [{ role = 'old', until = '2027-02-29', reason = 'r' }]", "day"),
