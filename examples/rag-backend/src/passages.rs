@@ -71,7 +71,7 @@ fn cut(text: &str) -> usize {
 /// Reads every `.md` and `.txt` file below a folder, in the order of their paths.
 ///
 /// # Errors
-/// What the system says of the folder, or `InvalidData` for a file that is no text.
+/// What the system says, with the path of the folder or file in front; `InvalidData` for a file that is no UTF-8.
 pub fn read_corpus(folder: &Path) -> io::Result<Vec<Document>> {
     let mut files = Vec::new();
     collect(folder, &mut files, 0)?;
@@ -79,7 +79,7 @@ pub fn read_corpus(folder: &Path) -> io::Result<Vec<Document>> {
     files
         .into_iter()
         .map(|path| {
-            let text = fs::read_to_string(&path)?;
+            let text = fs::read_to_string(&path).map_err(of(&path))?;
             let below = path.strip_prefix(folder).unwrap_or(&path).with_extension("");
             Ok(Document::new(&below.to_string_lossy(), &text))
         })
@@ -90,9 +90,9 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>, depth: usize) -> io::Result<
     if depth > MAX_DEPTH {
         return Ok(());
     }
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        let kind = fs::symlink_metadata(&path)?;
+    for entry in fs::read_dir(folder).map_err(of(folder))? {
+        let path = entry.map_err(of(folder))?.path();
+        let kind = fs::symlink_metadata(&path).map_err(of(&path))?;
         if kind.is_dir() {
             collect(&path, files, depth + 1)?;
         } else if kind.is_file() && path.extension().is_some_and(|ext| ext == "md" || ext == "txt") {
@@ -100,6 +100,11 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>, depth: usize) -> io::Result<
         }
     }
     Ok(())
+}
+
+/// Says which path an error is about.
+fn of(path: &Path) -> impl Fn(io::Error) -> io::Error + '_ {
+    |error| io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 /// The longest passage in bytes.
@@ -116,6 +121,18 @@ mod tests {
         let found = passages(text);
         assert_eq!(found, ["Staff get 26 days.\nMore follow.", "Five days.", "Last one"]);
         assert!(found.iter().all(|passage| text.contains(passage)));
+    }
+
+    #[test]
+    fn a_file_that_is_no_text_is_named() {
+        let folder = std::env::temp_dir().join(format!("passages-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("good.md"), "Staff get 26 days.").unwrap();
+        fs::write(folder.join("bad.txt"), b"\xff\xfe").unwrap();
+        let error = read_corpus(&folder).unwrap_err();
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+        assert!(error.to_string().contains("bad.txt: "), "{error}");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Parser;
 use rag_backend::{Document, passages, read_corpus};
 use serde::Deserialize;
+use tenancy_stack::core::TenantId;
 
 use crate::Failure;
 
@@ -59,9 +60,11 @@ impl Corpus {
                 let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpora");
                 ["acme", "globex"].map(|name| (name.to_owned(), shipped.join(name))).to_vec()
             }
-            two @ [_, _] => two.iter().map(|text| pair(text)).collect::<Result<_, _>>()?,
-            other => return Err(format!("--corpus is given twice or not at all, not {} times", other.len()).into()),
+            given => given.iter().map(|text| pair(text)).collect::<Result<Vec<_>, _>>()?,
         };
+        if named.len() != 2 {
+            return Err(format!("--corpus is given twice or not at all, not {} times", named.len()).into());
+        }
         if named[0].0 == named[1].0 {
             return Err("the two tenants need two names".into());
         }
@@ -69,11 +72,8 @@ impl Corpus {
     }
 
     fn read(tenant: String, folder: &Path) -> Result<Self, Failure> {
-        let documents: Vec<Document> = read_corpus(folder)
-            .map_err(|e| format!("{}: {e}", folder.display()))?
-            .into_iter()
-            .filter(|document| !passages(&document.text).is_empty())
-            .collect();
+        let mut documents: Vec<Document> = read_corpus(folder)?;
+        documents.retain(|document| !passages(&document.text).is_empty());
         if documents.is_empty() {
             return Err(format!("{}: no .md or .txt file with text in it", folder.display()).into());
         }
@@ -110,7 +110,29 @@ fn made_questions(documents: &[Document]) -> Vec<Question> {
 
 fn pair(text: &str) -> Result<(String, PathBuf), Failure> {
     let (tenant, folder) = text.split_once('=').ok_or_else(|| format!("--corpus {text}: expected TENANT=FOLDER"))?;
+    TenantId::parse(tenant).map_err(|e| {
+        format!("--corpus {text}: {e}; a tenant's name is made of A-Z a-z 0-9 _ - and begins with a letter or digit")
+    })?;
     Ok((tenant.to_owned(), PathBuf::from(folder)))
 }
 
 const MADE: usize = 40;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(corpora: &[&str]) -> String {
+        let corpora = corpora.iter().map(|text| (*text).to_owned()).collect();
+        Corpus::of(&Args { corpora, serve: false, json: false }).err().expect("a refusal").to_string()
+    }
+
+    #[test]
+    fn the_form_is_looked_at_before_the_number_and_the_name_before_the_folder() {
+        assert!(refused(&["folder"]).contains("expected TENANT=FOLDER"));
+        assert!(refused(&["a=b"]).contains("not 1 times"));
+        assert!(refused(&["Al pha=/nowhere", "b=/nowhere"]).contains("A-Z a-z 0-9 _ -"));
+        assert!(refused(&["=/nowhere", "b=/nowhere"]).contains("A-Z a-z 0-9 _ -"));
+        assert!(refused(&["a=/nowhere", "b=/nowhere"]).starts_with("/nowhere: "));
+    }
+}

@@ -43,6 +43,11 @@ fn main() -> ExitCode {
 
 async fn demo(args: Args, folder: &Path) -> ExitCode {
     let json = args.json;
+    // What was asked for is looked at before anything is started.
+    let corpora = match Corpus::of(&args) {
+        Ok(corpora) => corpora,
+        Err(failure) => return failed(&failure),
+    };
     // Ctrl-C drops the run, and with it everything that was started; what is left on a server that runs anyway is
     // dropped by `stop`.
     let Some(started) = unless_interrupted(Server::start()).await else { return interrupted() };
@@ -50,39 +55,32 @@ async fn demo(args: Args, folder: &Path) -> ExitCode {
         Ok(server) => server,
         Err(failure) => return failed(&failure),
     };
-    let outcome = unless_interrupted(run(args, &server, folder)).await;
+    let outcome = unless_interrupted(run(args, &corpora, &server, folder)).await;
     server.stop().await;
     match outcome {
         None => interrupted(),
         Some(Err(failure)) => failed(&failure),
         Some(Ok(report)) => {
-            if json {
-                println!("{}", report.to_json());
-                eprintln!("{}", report.last_line());
-            } else {
-                print!("{report}");
-                println!("{}", report.last_line());
-            }
+            show(&report, json);
             if report.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
     }
 }
 
-async fn run(args: Args, server: &Server, folder: &Path) -> Result<Report, Failure> {
-    let corpora = Corpus::of(&args)?;
+async fn run(args: Args, corpora: &[Corpus], server: &Server, folder: &Path) -> Result<Report, Failure> {
     let say = |text: String| {
         if !args.json {
             eprintln!("{text}");
         }
     };
     say(format!("postgres: {server}"));
-    let together = World::start(server, folder, "demo", &corpora).await?;
+    let together = World::start(server, folder, "demo", corpora).await?;
     say(format!("service:  {}", together.base()));
-    let ingested = quality::ingest(&together, &corpora, args.json).await?;
+    let ingested = quality::ingest(&together, corpora, args.json).await?;
     say(format!("ingested: {ingested} documents of {} tenants, as jobs", corpora.len()));
 
     let mut report = Report::new(corpora.len(), ingested);
-    for corpus in &corpora {
+    for corpus in corpora {
         say(format!(
             "asking:   {} questions of {}, with and without its neighbour",
             corpus.questions.len(),
@@ -97,7 +95,7 @@ async fn run(args: Args, server: &Server, folder: &Path) -> Result<Report, Failu
     }
 
     say("attacking: each tenant with the other's names, words, files, tickets and tokens".to_owned());
-    let stranger = World::start(server, folder, "demo", &corpora).await?;
+    let stranger = World::start(server, folder, "demo", corpora).await?;
     for (attacker, victim) in [(0, 1), (1, 0)] {
         let attempts: Vec<Attempt> = attacks::play(&together, &stranger, &corpora[attacker], &corpora[victim]).await?;
         report.attempts(attempts);
@@ -106,11 +104,21 @@ async fn run(args: Args, server: &Server, folder: &Path) -> Result<Report, Failu
     let audit = together.verify_audit().await?;
     report.audit(audit);
     if args.serve {
-        print!("{report}");
-        together.serve_until_interrupted(&corpora).await;
+        show(&report, args.json);
+        together.serve_until_interrupted(corpora).await;
     }
     together.stop().await?;
     Ok(report)
+}
+
+fn show(report: &Report, json: bool) {
+    if json {
+        println!("{}", report.to_json());
+        eprintln!("{}", report.last_line());
+    } else {
+        print!("{report}");
+        println!("{}", report.last_line());
+    }
 }
 
 /// The output, or `None` after Ctrl-C or a request to end, which drops the future.

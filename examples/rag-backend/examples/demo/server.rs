@@ -30,11 +30,18 @@ pub(crate) struct Tables {
 
 impl Server {
     pub(crate) async fn start() -> Result<Self, Failure> {
-        let Ok(url) = std::env::var("DATABASE_URL") else {
-            return Ok(Self::Throwaway(ThrowawayPostgres::start().await?));
-        };
+        match std::env::var("DATABASE_URL") {
+            Ok(url) if !url.is_empty() => Self::existing(&url).await,
+            _ => Ok(Self::Throwaway(ThrowawayPostgres::start().await?)),
+        }
+    }
+
+    async fn existing(url: &str) -> Result<Self, Failure> {
         // The error would quote the URL, password and all.
-        let admin = PgConnectOptions::from_str(&url).map_err(|_| "DATABASE_URL is no Postgres URL")?;
+        let admin = PgConnectOptions::from_str(url).map_err(
+            |_| "DATABASE_URL is no Postgres URL; it has the form postgres://role:password@host:5432/database",
+        )?;
+        may_make_roles_and_databases(&admin).await?;
         let suffix = Uuid::new_v4().simple().to_string()[..12].to_owned();
         let password = SecretString::from(Uuid::new_v4().simple().to_string());
         let server = Self::Existing { admin: Box::new(admin), made: Mutex::default(), suffix, password };
@@ -45,10 +52,7 @@ impl Server {
                  password '{}'",
                 password.expose_secret()
             );
-            server.admin(&made).await.map_err(|_| {
-                "the role in DATABASE_URL can't connect or may not create roles and databases; \
-                 give it CREATEROLE and CREATEDB, or unset DATABASE_URL for a throwaway server"
-            })?;
+            server.admin(&made).await?;
         }
         Ok(server)
     }
@@ -89,11 +93,47 @@ impl Server {
 
     async fn admin(&self, sql: &str) -> Result<(), Failure> {
         let Self::Existing { admin, .. } = self else { return Ok(()) };
-        let mut connection = PgConnection::connect_with(admin).await.map_err(|_| "can't connect")?;
+        let mut connection = connect(admin).await?;
         let done = sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await;
         connection.close().await.map_err(|_| "the connection broke")?;
         done.map(drop).map_err(|_| "the server refused to make a role or database".into())
     }
+}
+
+/// What the demo needs of a server that runs anyway, said before anything is made there.
+async fn may_make_roles_and_databases(admin: &PgConnectOptions) -> Result<(), Failure> {
+    let mut connection = connect(admin).await?;
+    let rights = "select current_user::text, rolsuper or rolcreaterole, rolsuper or rolcreatedb from pg_roles \
+                  where rolname = current_user";
+    let (role, roles, databases): (String, bool, bool) =
+        sqlx::query_as(rights).fetch_one(&mut connection).await.map_err(|_| "can't read the role's rights")?;
+    connection.close().await.map_err(|_| "the connection broke")?;
+    let lacks: Vec<&str> = [(roles, "CREATEROLE"), (databases, "CREATEDB")]
+        .into_iter()
+        .filter(|(has, _)| !has)
+        .map(|(_, name)| name)
+        .collect();
+    if lacks.is_empty() {
+        return Ok(());
+    }
+    Err(format!(
+        "the role {role} of DATABASE_URL lacks {}: ALTER ROLE \"{role}\" {}, or unset DATABASE_URL for a throwaway server",
+        lacks.join(" and "),
+        lacks.join(" ")
+    )
+    .into())
+}
+
+/// Says where it failed to connect, and why: the caller's own server, whose words quote no password.
+async fn connect(admin: &PgConnectOptions) -> Result<PgConnection, Failure> {
+    PgConnection::connect_with(admin).await.map_err(|error| {
+        let why = match &error {
+            sqlx::Error::Io(e) => e.to_string(),
+            sqlx::Error::Database(e) => e.message().to_owned(),
+            _ => "no answer that is a Postgres server's".to_owned(),
+        };
+        format!("can't connect to {}:{} of DATABASE_URL ({why})", admin.get_host(), admin.get_port()).into()
+    })
 }
 
 impl fmt::Display for Server {
@@ -111,4 +151,36 @@ pub(crate) async fn grant(tables: &Tables, declaration: &Declaration) -> Result<
     let done = sqlx::raw_sql(AssertSqlSafe(grant_sql(declaration, &tables.app_role))).execute(&mut owner).await;
     owner.close().await.map_err(|_| "the owner's connection broke")?;
     done.map(drop).map_err(|_| "the grants failed".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::ConnectOptions;
+
+    use super::*;
+
+    async fn refused(url: &str) -> String {
+        Server::existing(url).await.err().expect("a refusal").to_string()
+    }
+
+    #[tokio::test]
+    async fn what_is_wrong_with_a_server_is_said_apart() {
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let dead = free.local_addr().unwrap().port();
+        drop(free);
+        let error = refused(&format!("postgres://me:secret@127.0.0.1:{dead}/x")).await;
+        assert!(error.contains(&format!("127.0.0.1:{dead}")) && error.contains("refused"), "{error}");
+        let error = refused("postgres://me:secret@nowhere.invalid/x").await;
+        assert!(error.contains("nowhere.invalid:5432"), "{error}");
+        let error = refused("localhost").await;
+        assert!(error.contains("postgres://role:password@host:5432/database"), "{error}");
+
+        let server = ThrowawayPostgres::start().await.unwrap();
+        let superuser = server.superuser_options();
+        let mut connection = connect(&superuser).await.unwrap();
+        sqlx::raw_sql("create role weak login createrole").execute(&mut connection).await.unwrap();
+        let error = refused(superuser.clone().username("weak").to_url_lossy().as_str()).await;
+        assert!(error.contains("weak of DATABASE_URL lacks CREATEDB: ALTER ROLE"), "{error}");
+        Server::existing(superuser.to_url_lossy().as_str()).await.expect("a role that may").stop().await;
+    }
 }

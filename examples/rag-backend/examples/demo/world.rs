@@ -156,6 +156,13 @@ impl World {
             "curl -s {}/ask -H \"authorization: Bearer $TOKEN\" -H 'content-type: application/json' -d '{body}'",
             self.base
         );
+        println!("# a document more, ingested by a job, and then all of them:");
+        let document =
+            serde_json::json!({ "id": "mine", "title": "Mine", "text": "The key to the attic is under the mat." });
+        println!(
+            "curl -s {}/documents -H \"authorization: Bearer $TOKEN\" -H 'content-type: application/json' -d '{document}'",
+            self.base
+        );
         println!("curl -s {}/documents -H \"authorization: Bearer $TOKEN\"", self.base);
         println!("curl -s {}/audit -H \"authorization: Bearer $TOKEN\"", self.base);
         println!("\nCtrl-C ends it.");
