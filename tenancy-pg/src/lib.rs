@@ -163,7 +163,7 @@ pub use policy::{
 };
 pub use pooler::Pooler;
 pub use probe::{Command, Crossing, CrossingKind, Party, ProbeOptions, ProbeProgress, ProbeReport, Unproven, probe};
-pub use propose::{Proposal, Proposed, Undecided, propose};
+pub use propose::{Proposal, Proposed, ProposedView, Undecided, propose};
 pub use queue::{AfterRetry, Claimed, Queue, QueueDepth, QueueOptions, QueuedJob, queue_sql};
 pub use redact::DatabaseError;
 pub use registry::TenantRegistry;

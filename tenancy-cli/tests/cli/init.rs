@@ -67,6 +67,7 @@ async fn the_usual_column_is_the_one_that_most_tables_have() {
         ("create table a (account_id bigint); create table b (tenant_id int)", "account_id"),
         ("create table a (\"Tenant_ID\" uuid)", "Tenant_ID"),
         ("create table a (id int)", "init --column"),
+        ("create table a (id int); create view v as select 'x'::text as org_id", "init --column"),
     ] {
         let ran = World::new(sql).await.run(&["init"]);
         assert!(ran.out.contains(found), "{sql}: {}", ran.out);
@@ -83,4 +84,61 @@ async fn a_file_that_is_there_stays_as_it_is() {
     world.write("tenancy.toml", "mine");
     assert_eq!(world.run(&["init", "--out", "tenancy.toml"]).code, 2);
     assert_eq!(std::fs::read_to_string(world.folder.path().join("tenancy.toml")).unwrap(), "mine");
+}
+
+/// A schema that knows no tenants is one to adopt, not one that is the same for everybody.
+#[tokio::test]
+async fn tables_without_a_tenant_column_are_to_be_given_one() {
+    for (sql, arguments, said, column) in [
+        ("", &["init"][..], "No table has a column that looks like a tenant's", "tenant_id"),
+        ("", &["init", "--column", "customer"], "No table has a column \"customer\"", "customer"),
+        (
+            "alter table note add customer int",
+            &["init", "--column", "customer"],
+            "No table has a column \"customer\"",
+            "customer",
+        ),
+    ] {
+        let world = World::new(
+            "create table note (id int primary key); create table line (id int, note int references note);
+             create materialized view copy as select * from note;",
+        )
+        .await;
+        world.database.run_as_owner(sql).await;
+        let ran = world.run(arguments);
+        assert!(ran.out.contains(said) && ran.out.contains("docs/postgres/adopt.md"), "{}", ran.out);
+        let (before, after) = ran.out.split_once("global-tables = [").unwrap();
+        for table in ["note", "line"] {
+            let line = format!("    # {{ table = \"{table}\", column = \"{column}\", type = \"uuid\" }},");
+            assert!(before.contains(&line) && !after.contains(&format!("\"{table}\" }}")), "{}", ran.out);
+        }
+        assert!(after.contains("# { table = \"copy\" }"), "{}", ran.out);
+        assert_eq!(Declaration::from_toml(&ran.out).unwrap().tenant_tables(), []);
+        // Without the # it is a declaration.
+        let taken: String =
+            ran.out.lines().map(|line| line.replace("    # { table = \"note\"", "{ table = \"note\"") + "\n").collect();
+        assert_eq!(Declaration::from_toml(&taken).unwrap().tenant_tables().len(), 1, "{taken}");
+    }
+    let world = World::new("create table note (tenant_id uuid); create table country (code text)").await;
+    let ran = world.run(&["init", "--column", "tenant_id"]);
+    assert!(!ran.out.contains("adopt.md gives") && ran.out.contains("# { table = \"country\" }"), "{}", ran.out);
+}
+
+/// A view is declared as nothing, and reads as whoever asks.
+#[tokio::test]
+async fn views_are_no_part_of_a_declaration() {
+    let world = World::new(
+        "create table note (tenant_id uuid not null);
+         create view ready with (security_invoker = on) as select * from note;
+         create view owners as select * from note;",
+    )
+    .await;
+    let ran = world.run(&["init"]);
+    let (declared, views) = ran.out.split_once("# Views: nothing to declare").unwrap();
+    assert!(!declared.contains("owners") && !declared.contains("ready"), "{}", ran.out);
+    assert!(views.contains("#     \"public\".\"ready\" does"), "{views}");
+    let alter = "ALTER VIEW \"public\".\"owners\" SET (security_invoker = true);";
+    assert!(views.contains(&format!("#     {alter}")), "{views}");
+    world.database.run_as_owner(alter).await;
+    assert!(world.run(&["init"]).out.contains("#     \"public\".\"owners\" does"));
 }

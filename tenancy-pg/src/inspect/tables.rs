@@ -133,7 +133,8 @@ fn not_a_table(declared: &TenantTable) -> Finding {
         Code::NotATable,
         declared.relation.to_string(),
         why,
-        "-- declare the table behind it, and revoke this one",
+        "-- declare the table behind it instead; a view with security_invoker over declared tables needs no declaration, and \
+         anything else is to be revoked",
     )
 }
 

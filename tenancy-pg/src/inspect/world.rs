@@ -6,7 +6,7 @@ use sqlx::postgres::types::Oid;
 use super::catalog::Catalog;
 use super::codes::Code;
 use super::report::Finding;
-use super::views::Views;
+use super::views::{Behind, Views};
 use crate::declaration::Relation;
 use crate::error::PgError;
 use crate::ident::quote_ident;
@@ -71,7 +71,7 @@ impl World<'_> {
         let reads_tenants = self.views.gives_tenants(reached.oid, self.catalog);
         if self.global.contains(&reached.oid) {
             return match (reads_tenants, reached.kind.as_str()) {
-                (true, _) => Some(self.global_reads_tenant(reached)),
+                (true, _) => Some(self.global_reads_tenant(reached, &behind)),
                 (false, "f") => Some(self.foreign(reached)),
                 (false, _) => None,
             };
@@ -123,11 +123,18 @@ impl World<'_> {
         Finding::fatal(Code::Undeclared, object, why, fix)
     }
 
-    fn global_reads_tenant(&self, reached: &Reached) -> Finding {
+    fn global_reads_tenant(&self, reached: &Reached, behind: &Behind) -> Finding {
         let why = "It is declared global and rows of a tenant table come out of it: it reads one, or a copy of one, or is a \
                    parent of one. The table's own policies do not say which.";
         let object = reached.object();
-        let fix = self.catalog.revoke_all(&object);
+        let mut fix = self.catalog.revoke_all(&object);
+        if reached.kind == "v" && behind.ends.iter().all(|end| self.is_declared(*end)) {
+            let invoker = make_invoker(&behind.as_owner).replace("ALTER", "-- ALTER");
+            fix = format!(
+                "-- enough: take it out of global-tables, since such a view needs no declaration, and let it read as whoever \
+                 asks\n{invoker}\n-- or keep it out of reach\n{fix}"
+            );
+        }
         Finding::fatal(Code::GlobalReadsTenant, object, why, fix)
     }
 
@@ -160,7 +167,12 @@ fn view_as_owner(reached: &Reached, as_owner: &[String]) -> Finding {
     Finding::warning(Code::ViewAsOwner, reached.object(), why, make_invoker(as_owner))
 }
 
+/// Where every view reads as whoever asks already, it is the tables' policies that do not hold this login.
 fn make_invoker(views: &[String]) -> String {
+    if views.is_empty() {
+        return "-- it reads as this login, whom the policies of its tables do not hold: mend what is found about those"
+            .to_owned();
+    }
     let one = |view: &String| format!("ALTER VIEW {view} SET (security_invoker = true);");
     views.iter().map(one).collect::<Vec<_>>().join("\n")
 }

@@ -21,6 +21,7 @@ mod roles;
 mod run;
 mod step;
 mod table;
+mod views;
 mod wanted;
 
 pub(crate) use adopt::key_text;

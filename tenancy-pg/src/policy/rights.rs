@@ -5,6 +5,7 @@ use sqlx::postgres::PgConnection;
 use super::live::{DECLARED, declared};
 use super::roles::Roles;
 use super::step::{Locks, Step};
+use super::views;
 use crate::declaration::{Declaration, Relation};
 use crate::error::PgError;
 use crate::ident::{quote_ident, quote_role};
@@ -48,11 +49,13 @@ pub(super) async fn steps(
         .bind(roles.app())
         .fetch_all(&mut *connection)
         .await?;
+    let views = views::over_declared(connection, declaration).await?;
     let mut steps = Vec::new();
     for right in &rights {
         let Ok(relation) = Relation::parse(&right.schema, &right.name) else { continue };
         let wanted = wanted(declaration, &relation);
-        if !wanted.contains(&right.right.as_str()) {
+        let shows_declared = right.right == "SELECT" && views.contains(&relation);
+        if !wanted.contains(&right.right.as_str()) && !shows_declared {
             steps.push(revoke(right, &relation, !wanted.is_empty()));
         }
     }

@@ -13,6 +13,8 @@ pub(super) struct Relation {
     pub(super) schema: String,
     pub(super) name: String,
     pub(super) kind: String,
+    /// A view that reads as whoever asks.
+    pub(super) invoker: bool,
     #[sqlx(json)]
     pub(super) columns: Vec<Column>,
     /// Relations that a foreign key of this one points to.
@@ -42,7 +44,6 @@ impl Relation {
     /// Why it was not proposed as a tenant table.
     pub(super) fn why(&self, column: Option<&Column>) -> String {
         let of_kind = match self.kind.as_str() {
-            "v" => "a view: recreate it WITH (security_invoker = true), and it shows each tenant its own",
             "m" => "a materialized view: holds a copy of rows and can have no policy",
             "f" => "a foreign table: policies of this server do not hold it",
             _table => "",
@@ -50,7 +51,7 @@ impl Relation {
         match (column, self.refers_to.as_slice()) {
             _any if !of_kind.is_empty() => of_kind.to_owned(),
             (Some(column), _) => format!("its column {} is {}, which is no row key", column.name, column.r#type),
-            (None, []) => "no tenant column; the same for everybody?".to_owned(),
+            (None, []) => "no tenant column".to_owned(),
             (None, parents) => format!("no tenant column, and it refers to {}", parents.join(", ")),
         }
     }
@@ -77,6 +78,8 @@ pub(super) async fn read_by_policies(connection: &mut PgConnection) -> Result<Re
 
 const RELATIONS: &str = "
 select n.nspname::text as schema, c.relname::text as name, c.relkind::text as kind,
+       exists (select from pg_options_to_table(c.reloptions) o where o.option_name = 'security_invoker'
+               and lower(o.option_value) in ('true', 'on', 'yes', '1')) as invoker,
        coalesce((select jsonb_agg(jsonb_build_object('name', a.attname, 'type', format_type(a.atttypid, a.atttypmod),
                                                      'nullable', not a.attnotnull) order by a.attnum)
                  from pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped), '[]') as columns,

@@ -30,6 +30,8 @@ pub struct Proposal {
     pub tenant: Vec<Proposed>,
     /// Relations without it.
     pub undecided: Vec<Undecided>,
+    /// Views. None is declared: what a view shows is for the tables behind it to say.
+    pub views: Vec<ProposedView>,
 }
 
 /// A table that has the tenant column.
@@ -58,8 +60,22 @@ pub struct Undecided {
     pub schema: String,
     /// The relation.
     pub relation: String,
+    /// Whether it is a table, which could get the tenant column.
+    pub table: bool,
     /// What the catalog says about it, in a few words.
     pub why: String,
+}
+
+/// A view.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProposedView {
+    /// The schema.
+    pub schema: String,
+    /// The view.
+    pub view: String,
+    /// Whether it reads as whoever asks, not as its owner.
+    pub invoker: bool,
 }
 
 /// Reads the catalog and proposes a declaration. Changes nothing, and reads no table.
@@ -80,7 +96,9 @@ pub async fn propose(options: &PgOptions, column: Option<&str>) -> Result<Propos
     let (relations, read_by_policies) = (relations?, read_by_policies?);
     let column = match column {
         Some(column) => Some(column.to_owned()),
-        None => usual_column(relations.iter().flat_map(|relation| &relation.columns)),
+        None => {
+            usual_column(relations.iter().filter(|relation| relation.is_table()).flat_map(|relation| &relation.columns))
+        }
     };
     let mut proposal = Proposal {
         setting: read_by_policies.setting,
@@ -88,8 +106,14 @@ pub async fn propose(options: &PgOptions, column: Option<&str>) -> Result<Propos
         column,
         tenant: Vec::new(),
         undecided: Vec::new(),
+        views: Vec::new(),
     };
     for relation in relations {
+        if relation.kind == "v" {
+            let (schema, view, invoker) = (relation.schema, relation.name, relation.invoker);
+            proposal.views.push(ProposedView { schema, view, invoker });
+            continue;
+        }
         let found = proposal.column.as_deref().and_then(|name| relation.columns.iter().find(|c| c.name == name));
         match found.and_then(|column| Some((column, column.key()?))) {
             Some((column, key)) if relation.is_table() => proposal.tenant.push(Proposed {
@@ -101,8 +125,8 @@ pub async fn propose(options: &PgOptions, column: Option<&str>) -> Result<Propos
                 partitioned: relation.kind == "p",
             }),
             _other => {
-                let why = relation.why(found);
-                proposal.undecided.push(Undecided { schema: relation.schema, relation: relation.name, why });
+                let (why, table) = (relation.why(found), relation.is_table());
+                proposal.undecided.push(Undecided { schema: relation.schema, relation: relation.name, table, why });
             }
         }
     }

@@ -253,3 +253,90 @@ async fn declared_roles_come_and_go() {
     server.run_as_owner(&back.up()).await;
     assert_eq!(difference(&before, &dump(&server).await), [""; 0]);
 }
+
+/// A view that shows what the declared tables show, as whoever asks, needs no declaration: to the inspection and here.
+#[tokio::test]
+async fn a_right_to_read_a_view_of_declared_tables_stays() {
+    let tenants = TestTenants::new().await;
+    let declaration = declaration();
+    let invoker = "with (security_invoker = true) as select";
+    for (what, make, stays) in [
+        ("of a tenant table", format!("create view v {invoker} id from parent; grant select on v to app"), true),
+        (
+            "a right on a column",
+            format!("create view v {invoker} id, email from parent; grant select (id) on v to app"),
+            true,
+        ),
+        ("of everybody", format!("create view v {invoker} id from parent; grant select on v to public"), true),
+        (
+            "the option as on",
+            "create view v with (security_invoker = on) as select id from parent; grant select on v to app".to_owned(),
+            true,
+        ),
+        (
+            "of two, and a global one",
+            format!("create view v {invoker} p.id from parent p, child c, country; grant select on v to app"),
+            true,
+        ),
+        (
+            "of such a view",
+            format!(
+                "create view w {invoker} id from parent; create view v {invoker} id from w; grant select on v, w to app"
+            ),
+            true,
+        ),
+        (
+            "of a global table, as its owner",
+            "create view v as select code from country; grant select on v to app".to_owned(),
+            true,
+        ),
+        ("as its owner", "create view v as select id from parent; grant select on v to app".to_owned(), false),
+        (
+            "the option is off",
+            "create view v with (security_invoker = false) as select id from parent; grant select on v to app"
+                .to_owned(),
+            false,
+        ),
+        (
+            "of a view that reads as its owner",
+            format!(
+                "create view w as select id from parent; create view v {invoker} id from w; grant select on v, w to app"
+            ),
+            false,
+        ),
+        (
+            "of a table that nobody declared",
+            format!(
+                "create table secret (id int); create view v {invoker} s.id from secret s, parent; grant select on v to app"
+            ),
+            false,
+        ),
+        (
+            "of a copy",
+            format!(
+                "create materialized view m as select id from parent; create view v {invoker} id from m; grant select on v to app"
+            ),
+            false,
+        ),
+        ("of nothing", format!("create view v {invoker} 1; grant select on v to app"), false),
+        (
+            "to write through it",
+            format!("create view v {invoker} id, tenant_id from parent; grant insert on v to app"),
+            false,
+        ),
+    ] {
+        let server = database(&format!("{TABLES}{GOOD}{make}")).await;
+        let migration = diff(&server, &declaration).await;
+        assert_eq!(migration.is_empty(), stays, "{what}:\n{}", migration.up());
+        if stays {
+            let app = PgOptions::new(server.app_options());
+            let found = tenancy_pg::inspect(&app, &declaration, InspectPolicy::new()).await.unwrap();
+            let of_view = found.findings.iter().filter(|finding| finding.object.contains("\"v\"")).count();
+            assert_eq!(of_view, 0, "{what}: {found}");
+        }
+        server.run_as_owner(&migration.up()).await;
+        assert_eq!(fatal(&tenants, &server, &declaration).await, [""; 0], "{what}");
+        let reads = "select has_any_column_privilege('app', 'v', 'SELECT')::int::bigint";
+        assert_eq!(crate::common::scalar(&server.superuser_options(), reads).await == 1, stays, "{what}");
+    }
+}
