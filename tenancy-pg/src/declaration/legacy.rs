@@ -48,6 +48,11 @@ impl LegacyRole {
         self.ends
     }
 
+    /// That moment, as the server prints it in UTC.
+    pub(crate) fn ends_at(&self) -> String {
+        format!("{} 00:00:00+00", self.until)
+    }
+
     /// Why it is still needed.
     #[must_use]
     pub fn reason(&self) -> &str {

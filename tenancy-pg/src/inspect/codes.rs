@@ -175,6 +175,8 @@ codes! {
     ReportRelation = "PG057", "report", MayCross, "report that no policy holds";
     /// What the server keeps of the rows outside of the tables is within reach: TOAST, statistics, large objects, files.
     BeneathTables = "PG058", "object", Crosses, "rows beneath the tables";
+    /// A declared role of before an adoption whose day is past: it sees no rows.
+    LegacyEnded = "PG059", "role", Hygiene, "legacy role past its day";
 }
 
 impl Serialize for Code {

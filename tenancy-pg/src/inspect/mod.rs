@@ -19,6 +19,7 @@ mod helpers;
 mod indexes;
 mod judge;
 mod later;
+mod legacy;
 mod objects;
 mod open_to_all;
 mod policies;
@@ -146,6 +147,7 @@ async fn look(
     let catalog = Catalog::load(connection, declaration).await?;
     findings.extend(roles::findings(&session, &catalog.roles));
     findings.extend(settings::findings(connection, declaration.setting()).await?);
+    findings.extend(legacy::findings(connection, declaration).await?);
     findings.extend(tables::findings(&catalog));
     findings.extend(policies::findings(&catalog));
     findings.extend(helpers::findings(&catalog.helpers));

@@ -78,6 +78,9 @@ async fn plan(
     let declared = || all.iter().filter(|(_, live)| !live.child && live.is_table());
     let Some(kind) = RowKeyType::of(tenant.row_key()) else { return Err(PgError::RowKeyType) };
     let key = literal(tenant.row_key(), kind);
+    if let Some((table, _)) = declared().find(|(_, live)| live.is_anothers(&key_text(tenant.row_key()), kind)) {
+        return Err(PlanFault::OtherTenant { relation: table.relation.to_string() }.into());
+    }
     let mut steps = Vec::new();
     for (table, live) in declared() {
         steps.extend(column(table, live, &key));

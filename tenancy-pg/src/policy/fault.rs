@@ -55,6 +55,16 @@ pub enum PlanFault {
         /// The relation.
         relation: String,
     },
+    /// An adoption under another row key was begun, or the table has such a default of its own: two tenants would share what
+    /// one had.
+    #[error(
+        "rows of {relation} that come without a tenant are another tenant's, by the default of its tenant column: adopt with \
+         that row key, or drop the default first"
+    )]
+    OtherTenant {
+        /// The table.
+        relation: String,
+    },
     /// Without its role's name a comparison would take the reports' policies for nobody's and drop them.
     #[error("reports are declared: name their role")]
     NoReportRole,

@@ -23,7 +23,8 @@ pub(super) fn concurrent(table: &TenantTable, broken: bool) -> Vec<Step> {
 /// Nobody can use an index that was not built to its end.
 pub(super) fn drop_broken(name: &str) -> Step {
     let drop = format!("DROP INDEX CONCURRENTLY IF EXISTS {name};\n");
-    Step::new(Locks::Nobody, format!("{name} was not built to its end"), drop, String::new()).alone()
+    Step::new(Locks::Nobody, format!("an earlier run may have broken off while it built {name}"), drop, String::new())
+        .alone()
 }
 
 fn step(table: &TenantTable, create: &str, drop: &str, locks: Locks) -> Step {

@@ -8,7 +8,6 @@ use sqlx::postgres::PgConnection;
 use super::fault::PlanFault;
 use super::live;
 use super::roles::Roles;
-use super::wanted::ends;
 use crate::declaration::{Declaration, LegacyRole, Relation, ReportRelation};
 use crate::error::PgError;
 use crate::ident::quote_ident;
@@ -77,7 +76,7 @@ async fn ended<'d>(
     let mut all = Vec::new();
     for legacy in declaration.legacy_roles() {
         let past = "select now() >= $1::text::timestamptz";
-        if sqlx::query_scalar(past).bind(ends(legacy)).fetch_one(&mut *connection).await? {
+        if sqlx::query_scalar(past).bind(legacy.ends_at()).fetch_one(&mut *connection).await? {
             all.push(legacy);
         }
     }

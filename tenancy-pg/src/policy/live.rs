@@ -5,7 +5,7 @@ use sqlx::postgres::types::Oid;
 
 use super::names::{NOT_NULL, REGISTRY_KEY};
 use super::roles::Roles;
-use crate::declaration::{Declaration, Relation, TenantTable};
+use crate::declaration::{Declaration, Relation, RowKeyType, TenantTable};
 use crate::error::PgError;
 use crate::inspect::Helpers;
 
@@ -110,6 +110,15 @@ impl LiveTable {
     /// Whether policies hold its owner already, and everybody.
     pub(super) const fn is_held(&self) -> bool {
         self.rls && self.forced
+    }
+
+    /// Whether the tenant column's default is a row key and not this one. Of what is computed nobody can tell.
+    pub(super) fn is_anothers(&self, key: &str, kind: RowKeyType) -> bool {
+        let constant = |default: &str| match default.strip_suffix(&format!("::{}", kind.sql())).unwrap_or(default) {
+            number if number.parse::<i64>().is_ok() => Some(number.to_owned()),
+            text => Some(text.strip_prefix('\'')?.strip_suffix('\'')?.replace("''", "'")),
+        };
+        self.default.as_deref().and_then(constant).is_some_and(|default| default != key)
     }
 
     /// The declaration of this table: its own, or for a child its parent's under the child's name.

@@ -1,7 +1,6 @@
 //! The SQL that makes a table a tenant table.
 
 use super::names::{FLOOR, POLICY, REPORT, legacy_policy};
-use super::wanted::ends;
 use crate::declaration::{Declaration, LegacyRole, TenantTable};
 use crate::ident::{quote_ident, quote_role, quote_text};
 use crate::signed::{EVERY, REACH_SETTING, Verifier};
@@ -72,7 +71,7 @@ impl TenantTable {
     /// The permissive policy of a legacy role. It ends by itself: the server's clock is in it.
     pub(super) fn create_legacy_sql(&self, legacy: &LegacyRole) -> String {
         let (table, policy) = (&self.relation, quote_ident(&legacy_policy(legacy)));
-        let until = format!("now() < {}::timestamptz", quote_text(&ends(legacy)));
+        let until = format!("now() < {}::timestamptz", quote_text(&legacy.ends_at()));
         format!(
             "CREATE POLICY {policy} ON {table} FOR ALL TO {}\n    USING ({until})\n    WITH CHECK ({until});\n",
             legacy.role.quoted()

@@ -31,7 +31,7 @@ pub(super) fn past(table: &TenantTable, declaration: &Declaration, roles: &Roles
         name: legacy_policy(legacy),
         create: table.create_legacy_sql(legacy),
         roles: vec![legacy.role().to_owned()],
-        until: Some(ends(legacy)),
+        until: Some(legacy.ends_at()),
     };
     let mut all: Vec<Wanted> = declaration.legacy_roles().iter().map(of_legacy).collect();
     if let Some(role) = roles.report_role().filter(|_| declaration.report_of(&table.relation).is_some()) {
@@ -39,9 +39,4 @@ pub(super) fn past(table: &TenantTable, declaration: &Declaration, roles: &Roles
         all.push(Wanted { name: REPORT.to_owned(), create, roles, until: None });
     }
     all
-}
-
-/// The text of a moment, as the server prints it in UTC.
-pub(super) fn ends(legacy: &LegacyRole) -> String {
-    format!("{} 00:00:00+00", legacy.until())
 }

@@ -2,9 +2,10 @@
 
 use sqlx::Connection;
 use sqlx::postgres::PgConnection;
-use tenancy_core::{Life, TenantId, TenantRecord};
+use tenancy_core::{Life, RowKey, TenantId, TenantRecord};
 use tenancy_pg::{
-    CutOff, Declaration, DeclarationBuilder, Migration, PgError, PlanFault, Roles, RowKeyType, TenantTable,
+    Code, CutOff, Declaration, DeclarationBuilder, InspectPolicy, Migration, PgError, PgOptions, PlanFault, Roles,
+    RowKeyType, TenantTable, inspect,
 };
 use tenancy_testkit::{APP, CONTROL, OWNER, TestDatabase, ThrowawayPostgres};
 
@@ -36,7 +37,8 @@ fn tables() -> DeclarationBuilder {
 }
 
 async fn adopt(server: &TestDatabase, declaration: &Declaration, roles: &Roles) -> Result<Migration, PgError> {
-    let acme = TenantRecord::new(TenantId::parse("acme").unwrap(), Life::random(), std::time::SystemTime::UNIX_EPOCH);
+    let life = Life::parse("0b5bd7a4-5a3c-4d0e-9a51-6a5f5b7f0a11").unwrap();
+    let acme = TenantRecord::new(TenantId::parse("acme").unwrap(), life, std::time::SystemTime::UNIX_EPOCH);
     Migration::adopt(server.owner_options(), declaration, roles, &acme).await
 }
 
@@ -176,6 +178,9 @@ async fn a_day_that_is_past_adopts_nothing() {
         let planned = adopt(&server, &declaration, &roles).await;
         server.run(&format!("alter role {OWNER} reset timezone")).await;
         let told = diff(&server, &declaration, &roles).await.unwrap().cut_off().to_vec();
+        let options = PgOptions::new(server.app_options());
+        let found = inspect(&options, &declaration, InspectPolicy::new()).await.unwrap();
+        assert_eq!(found.has(Code::LegacyEnded), past, "{until}: {found}");
         if past {
             let error = fault(planned);
             assert_eq!(error, PlanFault::LegacyEnded { role: format!("\"{CONTROL}\""), until: until.clone() });
@@ -318,4 +323,44 @@ async fn a_comparison_does_not_drop_the_policy_of_reports_whose_role_it_was_not_
     // Taken out of the declaration, it goes.
     let gone = diff(&server, &tables().build().unwrap(), &roles).await.unwrap();
     assert!(gone.up().contains("DROP POLICY \"tenancy_report\""), "{}", gone.up());
+}
+
+/// The rest of the tables would go to another tenant than the first.
+#[tokio::test]
+async fn an_adoption_goes_on_under_the_row_key_that_it_began_with() {
+    let acme = |key: RowKey| {
+        let record =
+            TenantRecord::new(TenantId::parse("acme").unwrap(), Life::random(), std::time::SystemTime::UNIX_EPOCH);
+        record.row_key_of(key)
+    };
+    let uuid = Life::random();
+    for (kind, default, key, refused) in [
+        (RowKeyType::BigInt, "'7'::bigint", RowKey::BigInt(7), false),
+        (RowKeyType::BigInt, "7", RowKey::BigInt(7), false),
+        (RowKeyType::BigInt, "'7'::bigint", RowKey::BigInt(17), true),
+        (RowKeyType::BigInt, "'-7'::bigint", RowKey::BigInt(7), true),
+        (RowKeyType::BigInt, "7", RowKey::BigInt(17), true),
+        // Of what is computed nobody can tell.
+        (RowKeyType::BigInt, "7 + 10", RowKey::BigInt(7), false),
+        (RowKeyType::BigInt, "current_setting('app.x', true)::bigint", RowKey::BigInt(7), false),
+        (RowKeyType::Text, "'acme'", RowKey::Text(TenantId::parse("acme").unwrap()), false),
+        (RowKeyType::Text, "'globex'", RowKey::Text(TenantId::parse("acme").unwrap()), true),
+        (RowKeyType::Text, "''", RowKey::Text(TenantId::parse("acme").unwrap()), true),
+        (RowKeyType::Uuid, "'0b5bd7a4-5a3c-4d0e-9a51-6a5f5b7f0a11'", RowKey::from(uuid), true),
+    ] {
+        let kind_sql = format!("{kind:?}").to_lowercase();
+        let server = old_database(&format!("create table late (tenant_id {kind_sql} default {default})")).await;
+        let late = TenantTable::new("public", "late", "tenant_id", kind).unwrap();
+        let declaration = Declaration::builder().tenant_table(late).build().unwrap();
+        let planned = Migration::adopt(server.owner_options(), &declaration, &Roles::new(APP), &acme(key)).await;
+        if refused {
+            assert_eq!(
+                fault(planned),
+                PlanFault::OtherTenant { relation: "\"public\".\"late\"".to_owned() },
+                "{default}"
+            );
+        } else {
+            assert!(planned.is_ok(), "{default}: {planned:?}");
+        }
+    }
 }
