@@ -33,6 +33,8 @@ struct Index {
     of_one_key: bool,
     /// Compares the tenant columns.
     by_tenant: bool,
+    /// Another unique index holds the same columns and the tenant's.
+    is_led_already: bool,
 }
 
 pub(super) async fn findings(connection: &mut PgConnection, catalog: &Catalog<'_>) -> Result<Vec<Finding>, PgError> {
@@ -71,6 +73,17 @@ impl Index {
 
     /// The same with the tenant column in front.
     fn led_by_tenant(&self, table: &TenantTable) -> String {
+        if self.is_led_already {
+            // What would be made in its place is there.
+            return if self.is_constraint {
+                let (name, relation) = (quote_ident(&self.name), &table.relation);
+                format!(
+                    "ALTER TABLE {relation} DROP CONSTRAINT {name}; -- after the foreign keys that refer to it, if any"
+                )
+            } else {
+                format!("DROP INDEX {};", self.qualified)
+            };
+        }
         let column = table.column.quoted();
         let first = if self.exclusion { format!("({column} WITH =, ") } else { format!("({column}, ") };
         if self.is_constraint {
@@ -132,7 +145,13 @@ select t.oid as table, x.relname::text as name, format('%I.%I', n.nspname, x.rel
        exists (select from generate_series(0, i.indnkeyatts - 1) s
                where i.indkey[s] = t.attnum
                  and (not i.indisexclusion
-                      or (select o.oprname from pg_operator o where o.oid = k.conexclop[s + 1]) = '=')) as by_tenant
+                      or (select o.oprname from pg_operator o where o.oid = k.conexclop[s + 1]) = '=')) as by_tenant,
+       exists (select from pg_index o
+               where o.indrelid = t.oid and o.indisunique and o.indisvalid and o.indpred is null and not i.indisexclusion
+                 and not 0 = any((o.indkey::int2[])[0:o.indnkeyatts - 1])
+                 and array(select k from unnest((o.indkey::int2[])[0:o.indnkeyatts - 1]) k order by 1)
+                     = array(select k from unnest((i.indkey::int2[])[0:i.indnkeyatts - 1] || t.attnum) k order by 1)
+              ) as is_led_already
 from tenant t join pg_index i on i.indrelid = t.oid join pg_class x on x.oid = i.indexrelid
 join pg_class c on c.oid = t.oid join pg_am am on am.oid = x.relam join pg_namespace n on n.oid = x.relnamespace
 left join pg_constraint k on k.conindid = x.oid and k.conrelid = t.oid and k.contype in ('p', 'u', 'x')

@@ -4,6 +4,7 @@ use sqlx::postgres::PgConnection;
 
 use super::catalog::Catalog;
 use super::codes::Code;
+use super::open_to_all::BY_A_SUPERUSER;
 use super::report::{Finding, Severity};
 use crate::error::PgError;
 use crate::policy::{LARGE_OBJECTS, hardening_sql};
@@ -41,7 +42,7 @@ fn large_objects(reached: &[String], severity: Severity) -> Finding {
         why: "Large objects have no policies and belong to the role that made them. What one tenant's statement puts \
               into one, every other tenant's reads."
             .to_owned(),
-        fix: format!("-- as a superuser, see hardening_sql:\n{}", hardening_sql()),
+        fix: format!("{BY_A_SUPERUSER}{}", hardening_sql()),
     }
 }
 

@@ -42,7 +42,7 @@ pub(super) async fn findings(
 fn not_hardened(open: &[String], severity: Severity) -> Finding {
     let why = "Every role may use these in a new database: they end other sessions, put temporary objects in front of tables, \
                run code from text or change settings. SQL that a tenant smuggles in gets further with them.";
-    let fix = format!("-- as a superuser, see hardening_sql:\n{}", hardening_sql());
+    let fix = format!("{BY_A_SUPERUSER}{}", hardening_sql());
     Finding { severity, ..Finding::warning(Code::NotHardened, open.join(", "), why, fix) }
 }
 
@@ -70,6 +70,9 @@ fn setting(role: Option<String>, database: Option<String>, name: &str) -> Findin
     let name = quote_ident(name);
     Finding::warning(Code::RoleSetting, format!("{name} of {object}"), why, format!("ALTER {alter} RESET {name};"))
 }
+
+pub(super) const BY_A_SUPERUSER: &str =
+    "-- as a superuser; `tenancy policy harden --keep OWNER` prints it so that OWNER can still run migrations:\n";
 
 /// By the name of their C function, whatever SQL calls them: of `tablefunc`, `xml2` and `dblink`, as Postgres ships them.
 const SYMBOLS: [&str; 7] = [

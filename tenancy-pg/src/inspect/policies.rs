@@ -31,6 +31,7 @@ fn of_table(catalog: &Catalog<'_>, table: &Table, found: &Found) -> Vec<Finding>
             all.push(finding);
         }
     };
+    let mut denied = Vec::new();
     for granted in [true, false] {
         for command in Command::ALL {
             for access in catalog.accesses(found.oid).filter(|access| access.may(command) == granted) {
@@ -38,9 +39,12 @@ fn of_table(catalog: &Catalog<'_>, table: &Table, found: &Found) -> Vec<Finding>
                 judge.open(command, access.actor).into_iter().for_each(|open| add(unbound(table, &open, code)));
             }
             if granted && is_denied(catalog, &judge, found, command) {
-                add(missing(table, command.word()));
+                denied.push(command.word());
             }
         }
+    }
+    if !denied.is_empty() {
+        add(missing(table, &denied.join(", ")));
     }
     let of_reach = |policy: &&Policy| catalog.reach.iter().any(|role| policy.is_for_role(*role));
     judge.without_nullif().filter(of_reach).for_each(|policy| add(without_nullif(table, policy)));
@@ -77,12 +81,10 @@ fn user(table: &Table, policy: &Policy) -> Finding {
     Finding::warning(Code::UserPolicy, object(table, policy), why, instead_of(table, policy))
 }
 
-fn missing(table: &Table, command: &str) -> Finding {
-    let why = format!(
-        "The service may {command} and no permissive policy for it applies to its role. Every {command} finds nothing or \
-         is refused."
-    );
-    let object = format!("{} {command}", table.declared.relation);
+fn missing(table: &Table, commands: &str) -> Finding {
+    let why = "The service may do this and no permissive policy for it applies to its role. Every such statement finds nothing \
+               or is refused.";
+    let object = format!("{} {commands}", table.declared.relation);
     Finding::fatal(Code::PolicyMissing, object, why, table.declared.policy_sql())
 }
 

@@ -53,10 +53,23 @@ impl fmt::Display for Inspection {
         if findings.is_empty() {
             writeln!(f, "nothing found")?;
         }
-        for finding in findings {
-            writeln!(f, "\n{finding}")?;
+        for (at, finding) in findings.iter().enumerate() {
+            let first = findings[..at].iter().find(|earlier| earlier.fix == finding.fix);
+            writeln!(f)?;
+            match first {
+                Some(Finding { code, object, .. }) => {
+                    finding.describe(f)?;
+                    writeln!(f, "  mend: as {} {} above", code.as_str(), shortened(object))?;
+                }
+                None => writeln!(f, "{finding}")?,
+            }
         }
-        Ok(())
+        if findings.is_empty() {
+            return Ok(());
+        }
+        let fatal = self.fatal().count();
+        let warnings = findings.len() - fatal;
+        writeln!(f, "\n{fatal} fatal, {warnings} warnings; `tenancy inspect --fix-sql` prints the mends")
     }
 }
 
@@ -91,16 +104,44 @@ impl Finding {
     }
 }
 
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { code, severity, object, why, fix } = self;
+impl Finding {
+    /// All but the mend, each line with its end.
+    fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { code, severity, object, why, fix: _ } = self;
         let word = match severity {
             Severity::Fatal => "fatal",
             Severity::Warning => "warning",
         };
-        write!(f, "{word}[{}] {} {object}\n  {why}\n  mend: {fix}", code.as_str(), code.title())
+        writeln!(f, "{word}[{}] {} {}\n  {why}", code.as_str(), code.title(), shortened(object))
     }
 }
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.describe(f)?;
+        write!(f, "  mend: {}", self.fix)
+    }
+}
+
+/// The first few of many objects. A comma between brackets is one of a signature.
+fn shortened(object: &str) -> String {
+    let (mut depth, mut ends) = (0_usize, Vec::new());
+    for (at, character) in object.char_indices() {
+        match character {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => ends.push(at),
+            _other => {}
+        }
+    }
+    match ends.get(SHOWN - 1) {
+        Some(end) if ends.len() > SHOWN => format!("{} and {} more", &object[..*end], ends.len() + 1 - SHOWN),
+        _few => object.to_owned(),
+    }
+}
+
+/// Of the objects of one finding.
+const SHOWN: usize = 3;
 
 /// What a finding means for the start of the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]

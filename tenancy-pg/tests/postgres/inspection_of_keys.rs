@@ -132,3 +132,34 @@ async fn a_unique_index_without_the_tenant_is_a_warning() {
     assert_eq!(key.len(), 1);
     world.open().await;
 }
+
+/// What a mend would make is made once.
+#[tokio::test]
+async fn a_unique_key_is_not_led_by_the_tenant_twice() {
+    let world = World::new().await;
+    for (what, keys, drops_only) in [
+        ("a primary key", "primary key (tenant_id, id), constraint u unique (id)", true),
+        ("in another order", "unique (id, tenant_id), constraint u unique (id)", true),
+        ("of several", "unique (tenant_id, id, slug), constraint u unique (slug, id)", true),
+        ("of more", "unique (tenant_id, id, slug), constraint u unique (id)", false),
+        ("of others", "unique (tenant_id, slug), constraint u unique (id)", false),
+        ("an index", "primary key (tenant_id, id)); create unique index u on paper (id", true),
+        (
+            "of some rows",
+            "id2 int); create unique index on paper (tenant_id, id) where id > 0; create unique index u on paper (id",
+            false,
+        ),
+        ("of an expression", "primary key (tenant_id, id)); create unique index u on paper ((id + 1)", false),
+    ] {
+        let declaration = tables(&["paper"], RowKeyType::Uuid);
+        let make = format!("create table paper (tenant_id uuid not null, id int not null, slug text, {keys});");
+        world.server.run_as_owner(&(make + &policy_sql(&declaration))).await;
+        let found = findings(&world, &declaration, Code::UniqueIndex).await;
+        assert_eq!(found.len(), 1, "{what}: {found:?}");
+        let makes = ["ADD CONSTRAINT", "CREATE"].iter().any(|word| found[0].fix.contains(word));
+        assert_eq!(makes, !drops_only, "{what}: {}", found[0].fix);
+        world.server.run_as_owner(&found[0].fix).await;
+        assert_eq!(findings(&world, &declaration, Code::UniqueIndex).await, [], "{what}: mended");
+        world.server.run_as_owner("drop table paper").await;
+    }
+}
