@@ -39,7 +39,11 @@ async fn nothing_crosses_in_a_correct_schema_and_nothing_is_left() {
     let before = contents(&world).await;
     let ran = probe(&world, &["--deny-warnings"]);
     assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{}", ran.out);
-    assert!(ran.out.contains(" 0 crossings") && ran.out.contains("apart in: \"public\".\"note\""), "{}", ran.out);
+    assert!(
+        ran.out.contains(" attempts: 0 crossed\n") && ran.out.contains("apart in: \"public\".\"note\""),
+        "{}",
+        ran.out
+    );
     assert_eq!(contents(&world).await, before);
     let json: Value = serde_json::from_str(&probe(&world, &["--json"]).out).unwrap();
     assert_eq!((&json["crossings"], &json["proven"][0]), (&Value::from([0; 0]), &"\"public\".\"note\"".into()));
@@ -54,6 +58,7 @@ async fn what_crosses_decides_the_exit_code_as_for_the_inspection() {
         ("create policy m on note for select using (current_setting('app.bypass', true) = 'on')", 1, 1, "app.bypass"),
         ("grant truncate on note to app", 1, 1, "destroyed: A -> B by TRUNCATE"),
         ("create unique index on note (id)", 0, 3, "told: A -> B by UPDATE"),
+        ("create unique index on note (id)", 0, 3, " attempts: 0 crossed; 2 told that a row exists (PG022, PG023)\n"),
         (
             "create view shown as select * from note; grant select on shown to app; alter table note no force row level security",
             1,
@@ -77,6 +82,7 @@ async fn what_crosses_decides_the_exit_code_as_for_the_inspection() {
     for (arguments, code) in [(&[][..], 0), (&["--deny-warnings"], 3), (&["--shared-objects", "fatal"], 1)] {
         let ran = probe(&world, arguments);
         assert_eq!(ran.code, code, "{arguments:?}: {}", ran.out);
+        assert!(ran.out.contains(" attempts: 0 crossed; 2 by large objects\n"), "{}", ran.out);
         assert_eq!(world.run(&[&["inspect"], arguments].concat()).code, code, "{arguments:?}: the inspection");
     }
 }

@@ -40,7 +40,12 @@ impl Prober<'_> {
         let Some(values) = self.only_theirs(parent, &there, (by, of)).await? else { return Ok(()) };
         let none: Vec<Value> = values.iter().map(nobodys).collect();
         let Some(hit) = self.change_one(table, &here, &values, by) else {
-            self.report.doubt(table.sql(), Command::Update, "no right to point a row at another's");
+            let why = if self.own(by, table).count == 0 {
+                format!("{by} has no row here that could point at one of {of}'s")
+            } else {
+                "no right to change what a row points at".to_owned()
+            };
+            self.report.doubt(table.sql(), Command::Update, why);
             return Ok(());
         };
         let Some(miss) = self.change_one(table, &here, &none, by) else { return Ok(()) };

@@ -54,7 +54,18 @@ impl ProbeReport {
 impl fmt::Display for ProbeReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { crossings, proven, unproven, attempts } = self;
-        writeln!(f, "{attempts} attempts, {} crossings, {} not proven", crossings.len(), unproven.len())?;
+        let shared = self.rows().filter(|crossing| crossing.command == Command::LargeObject).count();
+        write!(f, "{attempts} attempts: {} crossed", self.rows().count() - shared)?;
+        for (count, what) in [
+            (shared, "by large objects"),
+            (self.told().count(), "told that a row exists (PG022, PG023)"),
+            (unproven.len(), "not proven"),
+        ] {
+            if count > 0 {
+                write!(f, "; {count} {what}")?;
+            }
+        }
+        writeln!(f)?;
         for Crossing { kind, by, of, object, command, how } in crossings {
             writeln!(f, "{kind}: {by} -> {of} by {command} {object}, {how}")?;
         }
