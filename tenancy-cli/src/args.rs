@@ -68,8 +68,16 @@ impl Target {
 
     /// Where to connect. The library's types say which driver's options that are.
     pub(crate) fn connect<O: FromStr>(&self) -> Result<O, Failure> {
-        self.database_url.parse().map_err(|_quotes_the_url| Failure::Url)
+        parse_url(&self.database_url)
     }
+}
+
+/// The driver would take another database's URL for its own and say that nobody answers there.
+pub(crate) fn parse_url<O: FromStr>(url: &str) -> Result<O, Failure> {
+    if !["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme)) {
+        return Err(Failure::Url);
+    }
+    url.parse().map_err(|_quotes_the_url| Failure::Url)
 }
 
 /// Which tables.

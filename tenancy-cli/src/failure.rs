@@ -38,9 +38,11 @@ pub(crate) enum Failure {
 fn hint(error: &PgError) -> String {
     let hint = match error {
         PgError::Step { source, .. } => {
+            let denied = matches!(&**source, PgError::Database(e) if e.sqlstate() == Some("42501"));
             return format!(
-                ": {source}{} (the steps before it stay done: mend it, and the same command does the rest)",
-                hint(source)
+                ": {source}{}{} (the steps before it stay done: mend it, and the same command does the rest)",
+                hint(source),
+                if denied { ": connect as the owner of the tables" } else { "" }
             );
         }
         PgError::Driver(_) => ": is the server up, and do host, role and password in DATABASE_URL hold?",

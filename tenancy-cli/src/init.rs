@@ -7,6 +7,7 @@ use clap::Args;
 
 use crate::args::Target;
 use crate::failure::Failure;
+use crate::output::{print, tell};
 use crate::verdict::Verdict;
 
 #[derive(Args)]
@@ -24,12 +25,12 @@ pub(crate) struct Options {
 pub(crate) async fn run(options: Options) -> Result<Verdict, Failure> {
     let proposal = tenancy_pg::propose(&options.target.options()?, options.column.as_deref()).await?;
     match options.out {
-        None => print!("{proposal}"),
+        None => print(proposal)?,
         Some(path) => {
             let written = std::fs::File::create_new(&path).and_then(|mut file| write!(file, "{proposal}"));
             written.map_err(|source| Failure::Write { path: path.display().to_string(), source })?;
             let (tenant, undecided) = (proposal.tenant.len(), proposal.undecided.len());
-            eprintln!("{}: {tenant} tenant tables; {undecided} relations are yours to decide", path.display());
+            tell(format_args!("{}: {tenant} tenant tables; {undecided} relations are yours to decide", path.display()));
         }
     }
     Ok(Verdict::PASSED)

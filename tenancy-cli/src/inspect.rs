@@ -3,8 +3,10 @@
 use clap::{Args, ValueEnum};
 use tenancy_pg::{InspectPolicy, Inspection, Severity};
 
-use crate::args::{Declared, Target};
+use crate::args::{Declared, Target, parse_url};
 use crate::failure::Failure;
+use crate::fix_sql::fix_sql;
+use crate::output::print;
 use crate::verdict::Verdict;
 
 #[derive(Args)]
@@ -66,30 +68,23 @@ pub(crate) async fn run(options: Options) -> Result<Verdict, Failure> {
         InspectPolicy::new().server_floor(options.server_floor.into()).shared_objects(options.shared_objects.into());
     let mut target = options.target.options()?;
     if let Some(url) = &options.reports_url {
-        target = target.reports(url.parse().map_err(|_quotes_the_url| Failure::Url)?);
+        target = target.reports(parse_url(url)?);
     }
     let inspection = tenancy_pg::inspect(&target, &declaration, policy).await?;
-    options.output.print(&inspection);
+    options.output.print(&inspection)?;
     Ok(Verdict::of(&inspection.findings, options.deny_warnings))
 }
 
 impl Output {
-    fn print(&self, inspection: &Inspection) {
+    fn print(&self, inspection: &Inspection) -> Result<(), Failure> {
         if self.json {
-            println!("{:#}", serde_json::json!(inspection));
+            print(format_args!("{:#}\n", serde_json::json!(inspection)))
         } else if self.sarif {
-            println!("{:#}", inspection.sarif());
+            print(format_args!("{:#}\n", inspection.sarif()))
         } else if self.fix_sql {
-            inspection.findings.iter().for_each(|finding| println!("{}", commented(finding)));
+            print(fix_sql(&inspection.findings))
         } else {
-            print!("{inspection}");
+            print(inspection)
         }
     }
-}
-
-/// What a finding is, as comments, and what mends it. Where that is not SQL but something to type, it is a comment too.
-fn commented(finding: &tenancy_pg::Finding) -> String {
-    let heading = format!("{} {}: {}", finding.code.as_str(), finding.object, finding.why);
-    let heading: String = heading.lines().map(|line| format!("-- {line}\n")).collect();
-    format!("{heading}{}\n", finding.fix)
 }

@@ -10,10 +10,14 @@
 //! Exit codes: 0, nothing that counts was found; 1, something fatal was; 2, it could not look, or the command line is
 //! wrong; 3, warnings were found and `--deny-warnings` was given.
 
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
 mod args;
 mod failure;
+mod fix_sql;
 mod init;
 mod inspect;
+mod output;
 mod policy;
 mod signing_key;
 mod verdict;
@@ -30,7 +34,7 @@ fn main() -> ExitCode {
     match run(Cli::parse()) {
         Ok(verdict) => verdict.into(),
         Err(failure) => {
-            eprintln!("tenancy: {failure}");
+            output::tell(failure);
             Verdict::COULD_NOT_LOOK.into()
         }
     }

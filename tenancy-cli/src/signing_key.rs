@@ -10,6 +10,7 @@ use secrecy::ExposeSecret;
 use tenancy_pg::{SigningKey, SigningKeyId, retire_key_sql, signing_key_sql};
 
 use crate::failure::Failure;
+use crate::output::print;
 use crate::verdict::Verdict;
 
 /// Keys of signed mode. A change without a gap: `new`, run its `sql`, let every process sign with it, `retire` the old.
@@ -40,13 +41,13 @@ pub(crate) fn run(options: Options) -> Result<Verdict, Failure> {
         Options::New { out } => {
             let key = SigningKey::generate();
             write(&out, &key).map_err(|source| Failure::Write { path: out.display().to_string(), source })?;
-            println!("{}", key.id());
+            print(format_args!("{}\n", key.id()))?;
         }
-        Options::Sql { key } => print!("{}", signing_key_sql(&read(&key)?).expose_secret()),
+        Options::Sql { key } => print(signing_key_sql(&read(&key)?).expose_secret())?,
         Options::Retire { id } => {
             let id =
                 SigningKeyId::parse(&id).map_err(|e| Failure::Key { path: "ID".to_owned(), why: e.to_string() })?;
-            print!("{}", retire_key_sql(&id));
+            print(retire_key_sql(&id))?;
         }
     }
     Ok(Verdict::PASSED)

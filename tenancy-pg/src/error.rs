@@ -26,7 +26,7 @@ pub enum PgError {
         Denial,
     ),
     /// The database does not keep tenants apart; the report says why and what mends it.
-    #[error("the inspection found {} fatal faults: {}", .0.fatal().count(), .0.codes())]
+    #[error("the inspection found {} fatal faults ({}): run `tenancy inspect`", .0.fatal().count(), .0.codes())]
     Inspection(Box<Inspection>),
     /// A declaration that can't be used.
     #[error(transparent)]

@@ -10,6 +10,7 @@ use super::RoleNames;
 use super::output::print_json;
 use crate::args::{Declared, Target, life, row_key};
 use crate::failure::Failure;
+use crate::output::{print, tell};
 use crate::verdict::Verdict;
 
 #[derive(Args)]
@@ -45,15 +46,17 @@ pub(super) async fn run(options: Options) -> Result<Verdict, Failure> {
     let tenant = options.tenant(&declaration)?;
     let roles = options.cut_off.iter().fold(options.roles.roles(), |roles, role| roles.cut_off(role));
     let plan = Migration::adopt(options.target.connect()?, &declaration, &roles, &tenant).await?;
-    plan.cut_off().iter().for_each(|cut_off| eprintln!("tenancy: {cut_off}; {}", way_out(cut_off)));
+    plan.cut_off().iter().for_each(|cut_off| tell(format_args!("{cut_off}; {}", way_out(cut_off))));
     if options.run {
         let mut watched = Watched { of: plan.steps().len(), number: 0, told: Instant::now() };
         plan.run_watched(options.target.connect()?, |step, progress| watched.tell(step, progress)).await?;
-        eprintln!("tenancy: {} steps done, nothing is left to do", plan.steps().len());
+        tell(format_args!("{} steps done, nothing is left to do", plan.steps().len()));
     } else if options.json {
-        print_json(&plan);
+        print_json(&plan)?;
+    } else if plan.is_empty() {
+        tell("nothing is left to do");
     } else {
-        print(&plan);
+        print(as_text(&plan))?;
     }
     Ok(Verdict::PASSED)
 }
@@ -85,8 +88,9 @@ fn way_out(cut_off: &CutOff) -> String {
     }
 }
 
-fn print(plan: &Migration) {
+fn as_text(plan: &Migration) -> String {
     let of = plan.steps().len();
+    let mut text = String::new();
     for (number, Step { reason, up, run, locks, .. }) in (1..).zip(plan.steps()) {
         let how = match run {
             Run::InTransaction => "in a transaction",
@@ -94,8 +98,9 @@ fn print(plan: &Migration) {
             Run::InBatches { .. } => "again and again, from page $1 to page $2: only --run does that",
             _later => "in a way of its own: only --run does that",
         };
-        println!("-- {number}/{of}: {}\n-- {how}; {locks}\n{up}", one_line(reason));
+        text += &format!("-- {number}/{of}: {}\n-- {how}; {locks}\n{up}\n", one_line(reason));
     }
+    text
 }
 
 /// Says on stderr which step is under way.
@@ -122,7 +127,7 @@ impl Watched {
 
     fn say(&mut self, what: &str) {
         self.told = Instant::now();
-        eprintln!("tenancy: {}/{}: {what}", self.number, self.of);
+        tell(format_args!("{}/{}: {what}", self.number, self.of));
     }
 }
 

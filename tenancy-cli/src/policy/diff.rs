@@ -7,6 +7,7 @@ use super::RoleNames;
 use super::output::Output;
 use crate::args::{Declared, Target};
 use crate::failure::Failure;
+use crate::output::tell;
 use crate::verdict::Verdict;
 
 #[derive(Args)]
@@ -24,7 +25,7 @@ pub(crate) struct Options {
 pub(super) async fn run(options: Options) -> Result<Verdict, Failure> {
     let Options { target, declared, roles, output } = options;
     let migration = Migration::diff(target.connect()?, &declared.read()?, &roles.roles()).await?;
-    migration.cut_off().iter().for_each(|cut_off| eprintln!("tenancy: {cut_off}"));
+    migration.cut_off().iter().for_each(tell);
     output.write(&migration)?;
     Ok(if migration.is_empty() { Verdict::PASSED } else { Verdict::FATAL })
 }

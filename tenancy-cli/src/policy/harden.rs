@@ -5,6 +5,7 @@ use tenancy_pg::{hardening_sql_keeping, registrar_sql, signed_schema_sql};
 
 use crate::args::Declared;
 use crate::failure::Failure;
+use crate::output::print;
 use crate::verdict::Verdict;
 
 #[derive(Args)]
@@ -33,12 +34,12 @@ pub(super) fn run(options: &Options) -> Result<Verdict, Failure> {
     let declaration = options.declared.read()?;
     if declaration.signed() {
         let apps: Vec<&str> = options.app.iter().chain(&options.report).map(String::as_str).collect();
-        print!("{}", signed_schema_sql(&declaration, &options.owner, &apps));
+        print(signed_schema_sql(&declaration, &options.owner, &apps))?;
         if let Some(role) = &options.registrar {
-            print!("{}", registrar_sql(role));
+            print(registrar_sql(role))?;
         }
     }
     let keep: Vec<&str> = options.keep.iter().map(String::as_str).collect();
-    print!("{}", hardening_sql_keeping(&keep));
+    print(hardening_sql_keeping(&keep))?;
     Ok(Verdict::PASSED)
 }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use tenancy_pg::{Migration, MigrationFile, Run, Step};
 
 use crate::failure::Failure;
+use crate::output::print;
 
 /// The statements forward, unless one of these is given.
 #[derive(Args)]
@@ -28,16 +29,16 @@ impl Output {
     pub(super) fn write(&self, migration: &Migration) -> Result<(), Failure> {
         match (&self.files, self.json, self.down) {
             (Some(path), _, _) => write_files(path, migration)?,
-            (None, true, _) => print_json(migration),
-            (None, false, true) => print!("{}", migration.down()),
-            (None, false, false) => print!("{}", migration.up()),
+            (None, true, _) => print_json(migration)?,
+            (None, false, true) => print(migration.down())?,
+            (None, false, false) => print(migration.up())?,
         }
         Ok(())
     }
 }
 
-pub(super) fn print_json(migration: &Migration) {
-    println!("{:#}", Value::from_iter(migration.steps().iter().map(as_json)));
+pub(super) fn print_json(migration: &Migration) -> Result<(), Failure> {
+    print(format_args!("{:#}\n", Value::from_iter(migration.steps().iter().map(as_json))))
 }
 
 /// None of them, unless all of them are new.
@@ -55,7 +56,7 @@ fn write_files(path: &Path, migration: &Migration) -> Result<(), Failure> {
     for file in &files {
         let written = std::fs::File::create_new(at(file)).and_then(|mut out| out.write_all(file.text.as_bytes()));
         written.map_err(|source| failed(at(file), source))?;
-        println!("{}", at(file).display());
+        print(format_args!("{}\n", at(file).display()))?;
     }
     Ok(())
 }

@@ -11,6 +11,7 @@ use tenancy_pg::{Command, Crossing, Declaration, ProbeOptions, ProbeProgress, Pr
 use crate::args::{Declared, Target, life, row_key};
 use crate::failure::Failure;
 use crate::inspect::Level;
+use crate::output::{print, tell};
 use crate::signing_key;
 use crate::verdict::Verdict;
 
@@ -84,9 +85,9 @@ pub(super) async fn run(options: Options) -> Result<Verdict, Failure> {
     let progress = ProbeProgress::default();
     let report = watched(&options.probe(&progress)?, &declaration, [&a, &b], &progress).await?;
     if options.json {
-        println!("{:#}", serde_json::json!(report));
+        print(format_args!("{:#}\n", serde_json::json!(report)))?;
     } else {
-        print!("{report}");
+        print(&report)?;
     }
     Ok(options.verdict(&report, &declaration))
 }
@@ -116,7 +117,7 @@ impl Options {
         if report.rows().any(|crossing| !minor(&crossing)) {
             Verdict::FATAL
         } else if report.proven.is_empty() {
-            eprintln!("tenancy: no table was proven: do --a and --b have rows in this database?");
+            tell("no table was proven: do --a and --b have rows in this database?");
             Verdict::COULD_NOT_LOOK
         } else if self.deny_warnings && !(all_proven && report.crossings.is_empty()) {
             Verdict::WARNINGS
@@ -137,7 +138,7 @@ async fn watched(
     loop {
         match tokio::time::timeout(PATIENCE, &mut probe).await {
             Ok(report) => return Ok(report?),
-            Err(_not_yet) => eprintln!("tenancy: {} attempts so far, each rolled back", progress.attempts()),
+            Err(_not_yet) => tell(format_args!("{} attempts so far, each rolled back", progress.attempts())),
         }
     }
 }

@@ -78,7 +78,13 @@ async fn a_run_adopts_every_row_and_the_service_of_before_goes_on() {
             .await;
     assert_eq!(legacy, ["7"]);
     // Nothing is left: the same command has nothing to do, and a comparison finds the same.
-    assert_eq!(adopt(&world, &[]).out, "");
+    let nothing = adopt(&world, &[]);
+    assert_eq!((nothing.out.as_str(), nothing.err.as_str()), ("", "tenancy: nothing is left to do\n"));
+    let other = world.run_with_url(
+        &world.database.url(OWNER),
+        &["policy", "adopt", "--app", APP, "--row-key", "17", "--life", LIFE],
+    );
+    assert!(other.code == 2 && other.err.contains("another tenant's, by the default"), "{}", other.err);
     let again = adopt(&world, &["--run"]);
     assert_eq!((again.code, again.err.as_str()), (0, "tenancy: 0 steps done, nothing is left to do\n"));
     let diff = world.run_with_url(&world.database.url(OWNER), &["policy", "diff", "--app", APP]);
@@ -174,4 +180,13 @@ async fn what_can_not_be_planned_is_said_before_the_first_step() {
     world.write("tenancy.toml", &own(APP));
     assert!(generate(APP).err.contains("can't be the service's role"));
     assert_eq!(generate("another").code, 0);
+}
+
+/// The service may look, and nothing more: it is said who may.
+#[tokio::test]
+async fn only_the_owner_adopts() {
+    let world = old().await;
+    let always = ["policy", "adopt", "--app", APP, "--cut-off", OWNER, "--row-key", "7", "--life", LIFE];
+    let ran = world.run(&[always.as_slice(), &["--run"]].concat());
+    assert!(ran.code == 2 && ran.err.contains("connect as the owner of the tables"), "{}", ran.err);
 }

@@ -71,6 +71,8 @@ async fn what_keeps_it_from_looking_is_2_and_quotes_no_secret() {
     for (url, arguments, said) in [
         (url("hunter2"), &["inspect"][..], "DATABASE_URL"),
         ("postgres://app:hunter2@[".to_owned(), &["inspect"], "postgres://role@host/database"),
+        ("mysql://app:hunter2@127.0.0.1:1/none".to_owned(), &["inspect"], "postgres://role@host/database"),
+        ("127.0.0.1".to_owned(), &["inspect"], "postgres://role@host/database"),
         (url("hunter2"), &["inspect", "--config", "nowhere.toml"], "nowhere.toml"),
         (url("hunter2"), &["inspect", "--json", "--sarif"], "--sarif"),
         (url("hunter2"), &["inspect", "--server-floor", "loud"], "fatal"),
@@ -107,4 +109,70 @@ async fn the_reporting_role_is_looked_at_too() {
         assert!(ran.code == 1 && ran.out.contains("fatal[PG056]"), "{}{}", ran.out, ran.err);
         assert_eq!(world.run(&["inspect", "--reports-url", "postgres://x:hunter2@["]).code, 2);
     }
+}
+
+/// A schema of three tables that nobody protected: each mend once, and a line at the end that counts.
+#[tokio::test]
+async fn what_mends_several_findings_is_printed_once() {
+    let world = World::new(&format!(
+        "create table note (tenant_id uuid not null, id int); create table tag (tenant_id uuid not null, id int);
+         create table line (tenant_id uuid not null, id int); insert into note values (gen_random_uuid(), 1);
+         grant select, insert, update, delete on note, tag, line to {APP};"
+    ))
+    .await;
+    let table = |name| format!("{{ table = '{name}', column = 'tenant_id', type = 'uuid' }}");
+    let tables = ["note", "tag", "line"].map(table).join(", ");
+    world.write("tenancy.toml", &format!("[database]\ntenant-tables = [{tables}]"));
+    let ran = world.run(&["inspect"]);
+    let count = |text: &str, of: &str| text.matches(of).count();
+    for (of, times) in [
+        ("fatal[PG014]", 3),
+        ("SELECT, INSERT, UPDATE, DELETE\n", 3),
+        ("CREATE POLICY \"tenancy_row_key\" ON \"public\".\"note\"", 1),
+        ("mend: as PG014 \"public\".\"note\" SELECT, INSERT, UPDATE, DELETE above", 1),
+        ("REVOKE CREATE ON SCHEMA public FROM PUBLIC;", 1),
+        ("`tenancy policy harden --keep OWNER`", 1),
+        (" more\n", 2),
+        ("hardening_sql", 0),
+    ] {
+        assert_eq!(count(&ran.out, of), times, "{of}: {}", ran.out);
+    }
+    let (fatal, warnings) = (count(&ran.out, "fatal[PG"), count(&ran.out, "warning[PG"));
+    let last = format!("\n{fatal} fatal, {warnings} warnings; `tenancy inspect --fix-sql` prints the mends\n");
+    assert!(fatal > 3 && warnings > 1 && ran.out.ends_with(&last), "{}", ran.out);
+    // For programs nothing is shortened.
+    assert!(world.run(&["inspect", "--json"]).out.contains("lo_export(oid, text)"));
+
+    let fix = world.run(&["inspect", "--fix-sql"]).out;
+    // Whole statements on a line; the last lines of longer ones look alike.
+    let statements: Vec<&str> =
+        fix.lines().filter(|line| line.ends_with(';') && !line.starts_with([' ', 'F'])).collect();
+    for (at, statement) in statements.iter().enumerate() {
+        assert!(!statements[..at].contains(statement), "{statement}: {fix}");
+    }
+    assert_eq!(count(&fix, "CREATE POLICY \"tenancy_row_key\" ON \"public\".\"note\""), 1, "{fix}");
+    world.database.run(&fix).await;
+    let after = world.run(&["inspect"]);
+    assert_eq!(after.code, 0, "{}", after.out);
+}
+
+/// What the view's finding says is enough is enough.
+#[tokio::test]
+async fn a_view_that_was_declared_global_is_taken_out_of_the_declaration() {
+    let world = sound().await;
+    world
+        .database
+        .run_as_owner(&format!("create view titles as select id from note; grant select on titles to {APP}"))
+        .await;
+    world.write("tenancy.toml", &format!("{TOML}\nglobal-tables = [{{ table = 'titles' }}]"));
+    let ran = world.run(&["inspect"]);
+    let alter = "ALTER VIEW public.titles SET (security_invoker = true);";
+    assert!(ran.out.contains("fatal[PG020]") && ran.out.contains("take it out of global-tables"), "{}", ran.out);
+    assert!(ran.out.contains(&format!("-- {alter}")), "{}", ran.out);
+    world.database.run_as_owner(alter).await;
+    world.write("tenancy.toml", TOML);
+    let ran = world.run(&["inspect"]);
+    assert!(ran.code == 0 && !ran.out.contains("titles"), "{}", ran.out);
+    let diff = world.run_with_url(&world.database.url(OWNER), &["policy", "diff", "--app", APP]);
+    assert!(!diff.out.contains("titles"), "{}", diff.out);
 }

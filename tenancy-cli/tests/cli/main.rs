@@ -9,3 +9,4 @@ mod inspect;
 mod policy;
 mod probe;
 mod signing_key;
+mod unread;

@@ -21,14 +21,16 @@ pub fn signing_key_sql(key: &SigningKey) -> SecretString {
     let id = key.id();
     let (ipad, opad) = (pad_sql(key.secret(), 0x36), pad_sql(key.secret(), 0x5c));
     // One INSERT and no DO block: extensions that gather statements take the values out of the one and keep the other
-    // whole. An id without a key, or with another one, becomes NULL and fails.
+    // whole. Of an id without a key, or with another one, the text that says so is
+    // cast to a number, and fails.
     format!(
         "INSERT INTO tenancy.signing_key AS k (kid, place, ipad, opad)\n\
          SELECT '{id}', coalesce(\n    \
              (SELECT place FROM tenancy.signing_key WHERE kid = '{id}'),\n    \
              (SELECT min(free) FROM generate_series(1, 2) AS free\n     \
               WHERE NOT EXISTS (SELECT FROM tenancy.signing_key WHERE place = free))), {ipad}, {opad}\n\
-         ON CONFLICT (kid) DO UPDATE SET kid = CASE WHEN k.ipad = excluded.ipad THEN k.kid END;\n"
+         ON CONFLICT (kid) DO UPDATE SET kid = CASE WHEN k.ipad = excluded.ipad THEN k.kid\n    \
+         ELSE ('the id ' || k.kid || ' is retired for good, or another key has it: make a new key')::int4::text END;\n"
     )
     .into()
 }
