@@ -71,9 +71,6 @@ fn setting(role: Option<String>, database: Option<String>, name: &str) -> Findin
     Finding::warning(Code::RoleSetting, format!("{name} of {object}"), why, format!("ALTER {alter} RESET {name};"))
 }
 
-pub(super) const BY_A_SUPERUSER: &str =
-    "-- as a superuser; `tenancy policy harden --keep OWNER` prints it so that OWNER can still run migrations:\n";
-
 /// By the name of their C function, whatever SQL calls them: of `tablefunc`, `xml2` and `dblink`, as Postgres ships them.
 const SYMBOLS: [&str; 7] = [
     "crosstab",
@@ -84,6 +81,9 @@ const SYMBOLS: [&str; 7] = [
     "dblink_record",
     "dblink_exec",
 ];
+
+pub(super) const BY_A_SUPERUSER: &str =
+    "-- as a superuser; `tenancy policy harden --keep OWNER` prints it so that OWNER can still run migrations:\n";
 
 const RUN_TEXT: &str = "
 select format('%I.%I(%s)', n.nspname, p.proname, oidvectortypes(p.proargtypes))
