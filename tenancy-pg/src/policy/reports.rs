@@ -50,7 +50,7 @@ pub(super) async fn steps(
         if !usable.iter().any(|schema| schema == report.relation.schema()) {
             steps.push(Step::new(
                 Locks::Catalog,
-                format!("reports look up {}", report.relation),
+                format!("reports look up {}, as {}", report.relation, quote_role(role)),
                 usage_sql("GRANT", "TO", report, role),
                 usage_sql("REVOKE", "FROM", report, role),
             ));
@@ -63,7 +63,7 @@ pub(super) async fn steps(
         let again = there.map_or("", |granted| granted.again.as_str());
         steps.push(Step::new(
             Locks::Catalog,
-            format!("reports read the declared columns of {relation}"),
+            format!("reports read the declared columns of {relation}, as {}", quote_role(role)),
             report_grant_sql(report, role),
             format!("REVOKE ALL ON TABLE {relation} FROM {};\n{again}", quote_role(role)),
         ));
