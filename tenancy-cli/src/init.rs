@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::args::Target;
 use crate::failure::Failure;
-use crate::output::{print, tell};
+use crate::output::{print, say};
 use crate::verdict::Verdict;
 
 #[derive(Args)]
@@ -30,7 +30,7 @@ pub(crate) async fn run(options: Options) -> Result<Verdict, Failure> {
             let written = std::fs::File::create_new(&path).and_then(|mut file| write!(file, "{proposal}"));
             written.map_err(|source| Failure::Write { path: path.display().to_string(), source })?;
             let (tenant, undecided) = (proposal.tenant.len(), proposal.undecided.len());
-            tell(format_args!("{}: {tenant} tenant tables; {undecided} relations are yours to decide", path.display()));
+            say(format_args!("{}: {tenant} tenant tables; {undecided} relations are yours to decide", path.display()));
         }
     }
     Ok(Verdict::PASSED)

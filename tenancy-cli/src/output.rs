@@ -19,8 +19,13 @@ pub(crate) fn print(text: impl Display) -> Result<(), Failure> {
     }
 }
 
-/// A line about it.
+/// A line about the run.
 pub(crate) fn tell(line: impl Display) {
+    say(format_args!("tenancy: {line}"));
+}
+
+/// A line about a file, as it is.
+pub(crate) fn say(line: impl Display) {
     // Where nobody hears it there is nobody to tell that.
-    let _unheard = writeln!(io::stderr().lock(), "tenancy: {line}");
+    let _unheard = writeln!(io::stderr().lock(), "{line}");
 }

@@ -79,6 +79,7 @@ async fn a_file_that_is_there_stays_as_it_is() {
     let world = World::new("create table note (tenant_id uuid not null)").await;
     let ran = world.run(&["init", "--out", "tenancy.toml"]);
     assert_eq!((ran.code, ran.out.as_str()), (0, ""));
+    assert_eq!(ran.err, "tenancy.toml: 1 tenant tables; 0 relations are yours to decide\n");
     let written = std::fs::read_to_string(world.folder.path().join("tenancy.toml")).unwrap();
     assert!(Declaration::from_toml(&written).is_ok());
     world.write("tenancy.toml", "mine");
