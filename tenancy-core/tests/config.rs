@@ -96,7 +96,7 @@ async fn what_is_wrong_is_said_by_name() {
         ("a bad realm name", "name = \"prod\"", "name = \"Prod\"", "realm.name"),
         ("a bad time", "\"3s\"", "\"soon\"", "realm.fence-age"),
         ("no time at all", "\"3s\"", "\"0s\"", "realm.fence-age"),
-        ("a root key that is not there", "root.key", "none/root.key", "openssl rand -hex 32 > \""),
+        ("a root key that is not there", "root.key", "none/root.key", "openssl rand -hex 32 > "),
         ("a key set that is not there", "login.json", "none.json", "none.json is not there: "),
         ("a folder of the log that is not there", "audit.jsonl", "none/audit.jsonl", "make its folder"),
         (

@@ -227,8 +227,7 @@ fn jwks(base: &Path, issuer: &str, file: Option<PathBuf>, url: Option<String>) -
 
 fn root_key(path: &Path) -> Result<RootKey, ConfigError> {
     let folder = path.parent().unwrap_or(Path::new(".")).display();
-    let make =
-        format!("make it with '(umask 077; mkdir -p \"{folder}\"; openssl rand -hex 32 > \"{}\")'", path.display());
+    let make = format!("make it with '(umask 077; mkdir -p {folder}; openssl rand -hex 32 > {})'", path.display());
     RootKey::from_file(path).map_err(|error| match error {
         KeyError::Unavailable(_) => unusable("keys.root", path, "can't be read", &make),
         refused => unusable("keys.root", path, refused, &make),
