@@ -1,12 +1,12 @@
 //! `tenancy inspect`.
 
 use clap::{Args, ValueEnum};
-use tenancy_pg::{InspectPolicy, Inspection, Severity};
+use tenancy_pg::{Code, InspectPolicy, Inspection, Severity};
 
 use crate::args::{Declared, Target, parse_url};
 use crate::failure::Failure;
 use crate::fix_sql::fix_sql;
-use crate::output::print;
+use crate::output::{print, tell};
 use crate::verdict::Verdict;
 
 #[derive(Args)]
@@ -71,6 +71,12 @@ pub(crate) async fn run(options: Options) -> Result<Verdict, Failure> {
         target = target.reports(parse_url(url)?);
     }
     let inspection = tenancy_pg::inspect(&target, &declaration, policy).await?;
+    if inspection.has(Code::Ownership) {
+        let login = &inspection.session_user;
+        tell(format_args!(
+            "{login:?} is, or can become, the owner of what is inspected: inspect as the service's role"
+        ));
+    }
     options.output.print(&inspection)?;
     Ok(Verdict::of(&inspection.findings, options.deny_warnings))
 }

@@ -36,6 +36,16 @@ async fn the_exit_code_is_the_worst_finding() {
     }
 }
 
+/// The variable of `policy diff` is read by this command too, and names the owner there.
+#[tokio::test]
+async fn an_owner_is_told_that_it_is_not_the_service() {
+    let world = sound().await;
+    assert_eq!(world.run(&["inspect"]).err, "");
+    let ran = world.run_with_url(&world.database.url(OWNER), &["inspect", "--json"]);
+    assert!(ran.out.contains("PG006"), "{}", ran.out);
+    assert!(ran.err.ends_with("inspect as the service's role\n") && ran.err.contains(OWNER), "{}", ran.err);
+}
+
 #[tokio::test]
 async fn programs_get_one_document() {
     let world = sound().await;
