@@ -158,7 +158,7 @@ impl World {
         );
         println!("# a document more, ingested by a job, and then all of them:");
         let document =
-            serde_json::json!({ "id": "mine", "title": "Mine", "text": "The key to the attic is under the mat." });
+            serde_json::json!({ "id": "attic", "title": "Attic", "text": "The key to the attic is under the mat." });
         println!(
             "curl -s {}/documents -H \"authorization: Bearer $TOKEN\" -H 'content-type: application/json' -d '{document}'",
             self.base
