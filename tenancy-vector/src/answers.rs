@@ -2,50 +2,83 @@
 
 use std::collections::{HashMap, HashSet};
 
-use serde_json::{Map, Value};
 use tenancy_core::{Denial, Entered};
 
-use crate::backend::{QueryRequest, ScoredPayload};
+use crate::backend::{ScoredPayload, StoredPayload};
+use crate::filter::Condition;
 use crate::id::{ExternalId, PointKey};
 use crate::point::{FoundPoint, Hit};
+use crate::request::{Find, Search};
 use crate::tag::{self, Checked};
 
-/// The hits of a query, or a breach when one of them is not the tenant's, was not asked for or comes twice.
-pub(crate) fn hits(
-    entered: &Entered<'_>,
-    request: &QueryRequest,
-    answers: Vec<ScoredPayload>,
-) -> Result<Vec<Hit>, Denial> {
-    if answers.len() > request.limit() {
+/// Hits that are the tenant's own for sure.
+pub(crate) struct Hits {
+    pub(crate) hits: Vec<(PointKey, Hit)>,
+    /// Those whose payload does not meet the caller's condition. Either the store ignored it, or the tenant changed
+    /// the point while the store was looking.
+    pub(crate) doubtful: HashSet<PointKey>,
+}
+
+/// The hits of a search, or a breach when one of them is not the tenant's, was not asked for or comes twice.
+pub(crate) fn hits(entered: &Entered<'_>, search: &Search, answers: Vec<ScoredPayload>) -> Result<Hits, Denial> {
+    if answers.len() > search.limit() {
         return Err(Denial::StoreBreach);
     }
     let mut seen = HashSet::with_capacity(answers.len());
-    answers
-        .into_iter()
-        .map(|ScoredPayload { score, payload }| {
-            let Checked { id, key, payload } = tag::check(entered, payload)?;
-            let wanted = request.filter().is_none_or(|filter| filter.matches(&payload));
-            if score.is_nan() || !wanted || !seen.insert(key) {
-                return Err(Denial::StoreBreach);
+    let mut found = Hits { hits: Vec::with_capacity(answers.len()), doubtful: HashSet::new() };
+    for ScoredPayload { score, stored } in answers {
+        let (key, point) = own(entered, stored)?;
+        if score.is_nan() {
+            return Err(Denial::StoreBreach);
+        }
+        if !seen.insert(key) {
+            // An order by a list has the point at each of its items; the first is kept.
+            match search.find() {
+                Find::Ordered(_) => continue,
+                Find::Nearest { .. }
+                | Find::Mmr { .. }
+                | Find::Recommend { .. }
+                | Find::Discover { .. }
+                | Find::Context { .. }
+                | Find::Sample
+                | Find::Fuse { .. }
+                | Find::Rescore { .. }
+                | Find::Refine { .. } => return Err(Denial::StoreBreach),
             }
-            Ok(Hit { point: FoundPoint { id, payload }, score })
-        })
-        .collect()
+        }
+        if is_doubtful(search.condition(), &key, &point) {
+            found.doubtful.insert(key);
+        }
+        found.hits.push((key, Hit { point, score }));
+    }
+    Ok(found)
 }
 
 /// The points of a look-up by id, or a breach when one of them was not asked for.
 pub(crate) fn points<'a>(
     entered: &Entered<'_>,
     asked: &HashMap<PointKey, &'a ExternalId>,
-    answers: Vec<Map<String, Value>>,
+    answers: Vec<StoredPayload>,
 ) -> Result<HashMap<&'a ExternalId, FoundPoint>, Denial> {
     let mut points = HashMap::with_capacity(answers.len());
-    for payload in answers {
-        let Checked { id, key, payload } = tag::check(entered, payload)?;
+    for stored in answers {
+        let (key, point) = own(entered, stored)?;
         let asked = asked.get(&key).ok_or(Denial::StoreBreach)?;
-        if points.insert(*asked, FoundPoint { id, payload }).is_some() {
+        if points.insert(*asked, point).is_some() {
             return Err(Denial::StoreBreach);
         }
     }
     Ok(points)
+}
+
+/// A stored point whose tag is this tenant's.
+pub(crate) fn own(entered: &Entered<'_>, stored: StoredPayload) -> Result<(PointKey, FoundPoint), Denial> {
+    let StoredPayload { payload, vectors } = stored;
+    let Checked { id, key, payload } = tag::check(entered, payload)?;
+    Ok((key, FoundPoint { id, payload, vectors }))
+}
+
+/// Whether a point for sure does not meet a condition.
+pub(crate) fn is_doubtful(condition: Option<&Condition>, key: &PointKey, point: &FoundPoint) -> bool {
+    condition.is_some_and(|condition| condition.judge(key, &point.payload) == Some(false))
 }

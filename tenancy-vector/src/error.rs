@@ -43,6 +43,18 @@ pub enum VectorError {
     /// A vector that the store's schema does not have.
     #[error("the store has no such vector")]
     UnknownVector,
+    /// A vector of another kind than the schema has under that name, or a text where it has none.
+    #[error("the store has a vector of another kind under that name")]
+    WrongKind,
+    /// The point has no vector of that name, so it can't be an example.
+    #[error("the point has no vector of that name")]
+    NoVector,
+    /// A name of a vector that is not 1 to 64 of `[a-z0-9_]`.
+    #[error("the name of a vector is 1 to 64 of [a-z0-9_]")]
+    BadName,
+    /// Two vectors of one name in a schema or a point.
+    #[error("a vector of that name is there already")]
+    DuplicateName,
     /// A sparse vector with more indices than values, or the other way round.
     #[error("the sparse vector has {indices} indices and {values} values")]
     SparseLengths {
@@ -94,6 +106,35 @@ pub enum VectorError {
         /// The limit of nesting.
         levels: usize,
     },
+    /// A condition on the point itself where the objects of a list are looked at.
+    #[error("ids and vectors belong to a point, not to an object in its payload")]
+    FilterNested,
+    /// A condition on a key that the schema has indexed as something else.
+    #[error("the key is indexed as another kind of value")]
+    WrongIndex,
+    /// What needs an index, on a key for which the schema has none that fits.
+    #[error("the schema has no fitting index on the key")]
+    NotIndexed,
+    /// A place beyond the earth, or an area that holds none.
+    #[error("the place or area is not one on the earth")]
+    BadPlace,
+    /// A query that is too large.
+    #[error("a query has at most {searches} searches in {levels} levels")]
+    QueryTooLarge {
+        /// The limit of nesting.
+        levels: usize,
+        /// The largest number of searches.
+        searches: usize,
+    },
+    /// A query without arms, a weight too few or too many, or the score of an arm that is not there.
+    #[error("the query does not have that arm")]
+    NoArm,
+    /// Nothing to be like or unlike.
+    #[error("the query has no example")]
+    NoExample,
+    /// A threshold for what has no score.
+    #[error("that kind of query has no score to compare")]
+    NoScore,
     /// Two external ids share an engine id. Nothing was written. With 122 bits of a keyed hash it will not happen.
     #[error("two external ids share an engine id")]
     IdCollision,

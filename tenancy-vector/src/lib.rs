@@ -22,7 +22,7 @@
 //! let mine: TenantVectors = store.scoped(ctx)?;
 //! let id = ExternalId::parse("handbook#1")?;
 //! let terms = SparseVector::new(vec![7, 40], vec![1.0, 2.0])?;
-//! mine.upsert(vec![Point::new(id.clone(), vec![0.1, 0.2, 0.3], terms.clone(), serde_json::Map::new())?]).await?;
+//! mine.upsert(vec![Point::hybrid(id.clone(), vec![0.1, 0.2, 0.3], terms.clone(), serde_json::Map::new())?]).await?;
 //!
 //! let hits = mine.query(&VectorQuery::hybrid(vec![0.1, 0.2, 0.2], terms)?.limit(5)?).await?;
 //! assert_eq!(hits[0].id(), &id);
@@ -69,30 +69,37 @@ mod backend;
 pub mod conformance;
 mod error;
 mod filter;
-mod fusion;
 mod id;
+mod name;
 mod payload;
 mod point;
 mod query;
+mod request;
 pub mod reserved;
 mod schema;
 mod scope;
 mod store;
 mod tag;
 mod tenant;
+mod text;
 mod vector;
 
 // The public interface is:
-pub use backend::{Arm, QueryRequest, ScoredPayload, TaggedPoint, UpsertRequest, VectorBackend};
+pub use backend::{ScoredPayload, StoredPayload, VectorBackend};
 pub use error::{BackendError, VectorError};
-pub use filter::Filter;
-pub use fusion::rank;
+pub use filter::{Area, Condition, Filter, FilterValue, Place, Range, Words};
 pub use id::{ExternalId, PointKey};
-pub use payload::{FilterValue, PayloadKey};
+pub use name::VectorName;
+pub use payload::PayloadKey;
 pub use point::{Deleted, Found, FoundPoint, Hit, Point};
-pub use query::VectorQuery;
-pub use schema::Schema;
+pub use query::{Example, Fusion, Ranks, Recommend, VectorQuery, fuse, in_order};
+pub use request::{
+    CountRequest, Decay, Expression, FacetRequest, Find, Order, OrderFrom, Pair, Position, QueryRequest, ScrollRequest,
+    Search, Selector, Strategy, TaggedPoint, TaggedVectors, UpsertMode, Write, WriteRequest,
+};
+pub use schema::{Distance, IndexKind, Schema, VectorKind};
 pub use scope::VectorScope;
 pub use store::{STORE, VectorStore};
 pub use tenant::TenantVectors;
-pub use vector::SparseVector;
+pub use text::{Language, TextOptions};
+pub use vector::{DenseVector, Input, MultiVector, SparseVector, Vector};

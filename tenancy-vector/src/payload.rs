@@ -8,10 +8,11 @@ use serde_json::{Map, Value};
 use crate::error::VectorError;
 use crate::reserved;
 
-/// A key in a filter: names of `[A-Za-z0-9_-]` joined by dots, each a step into an object.
+/// A key in a filter: names of `[A-Za-z0-9_-]` joined by dots, each a step into an object; with `[]` behind a name, a
+/// step into each item of its list.
 ///
 /// It can't name what this crate keeps about a point.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PayloadKey(String);
 
 impl PayloadKey {
@@ -26,7 +27,8 @@ impl PayloadKey {
         }
         let plain =
             |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-        if text.len() > MAX_KEY_BYTES || !text.split('.').all(plain) {
+        let step = |step: &str| plain(step.strip_suffix("[]").unwrap_or(step));
+        if text.len() > MAX_KEY_BYTES || !text.split('.').all(step) {
             return Err(VectorError::BadKey);
         }
         Ok(Self(text.to_owned()))
@@ -38,81 +40,44 @@ impl PayloadKey {
         &self.0
     }
 
-    /// The value it names. Steps lead through objects only, not into lists.
-    pub(crate) fn find<'a>(&self, payload: &'a Map<String, Value>) -> Option<&'a Value> {
+    /// The values it names: one at most, unless it goes through a list.
+    pub(crate) fn find<'a>(&self, payload: &'a Map<String, Value>) -> Vec<&'a Value> {
         let mut steps = self.0.split('.');
-        let first = payload.get(steps.next()?)?;
-        steps.try_fold(first, |value, step| value.as_object()?.get(step))
+        let first = steps.next().map(|step| walk(payload, step)).unwrap_or_default();
+        steps.fold(first, |values, step| {
+            let objects = values.into_iter().filter_map(Value::as_object);
+            objects.flat_map(|object| walk(object, step)).collect()
+        })
+    }
+
+    /// The object it names, made where there is none. `None` where something else stands in the way, or a list.
+    pub(crate) fn make<'a>(&self, payload: &'a mut Map<String, Value>) -> Option<&'a mut Map<String, Value>> {
+        self.0.split('.').try_fold(payload, |object, step| {
+            let place = object.entry(step.to_owned()).or_insert_with(|| Value::Object(Map::new()));
+            place.as_object_mut()
+        })
+    }
+
+    /// Takes out what it names, where it goes through objects only.
+    pub(crate) fn remove(&self, payload: &mut Map<String, Value>) {
+        let (parents, last) = self.0.rsplit_once('.').map_or((None, self.0.as_str()), |(all, last)| (Some(all), last));
+        let mut steps = parents.into_iter().flat_map(|parents| parents.split('.'));
+        if let Some(object) = steps.try_fold(payload, |object, step| object.get_mut(step)?.as_object_mut()) {
+            object.remove(last);
+        }
+    }
+}
+
+fn walk<'a>(object: &'a Map<String, Value>, step: &str) -> Vec<&'a Value> {
+    match step.strip_suffix("[]") {
+        None => object.get(step).into_iter().collect(),
+        Some(name) => object.get(name).and_then(Value::as_array).into_iter().flatten().collect(),
     }
 }
 
 impl fmt::Debug for PayloadKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "PayloadKey({} bytes)", self.0.len())
-    }
-}
-
-/// A value in a filter. Compared without conversion: the text `1`, the number 1 and `true` are three values.
-#[derive(Clone, PartialEq, Eq, Hash)]
-#[expect(clippy::exhaustive_enums, reason = "a back end that misses a kind of value must not compile")]
-pub enum FilterValue {
-    /// A text, compared by bytes.
-    Text(String),
-    /// A whole number.
-    Integer(i64),
-    /// A truth value.
-    Flag(bool),
-}
-
-impl FilterValue {
-    /// Whether the value of a payload is this one, or a list that holds it.
-    pub(crate) fn matches(&self, value: &Value) -> bool {
-        match value {
-            Value::Array(items) => items.iter().any(|item| self.equals(item)),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => self.equals(value),
-        }
-    }
-
-    fn equals(&self, value: &Value) -> bool {
-        match self {
-            Self::Text(text) => value.as_str() == Some(text),
-            Self::Integer(number) => value.as_i64() == Some(*number),
-            Self::Flag(flag) => value.as_bool() == Some(*flag),
-        }
-    }
-}
-
-impl From<&str> for FilterValue {
-    fn from(text: &str) -> Self {
-        Self::Text(text.to_owned())
-    }
-}
-
-impl From<String> for FilterValue {
-    fn from(text: String) -> Self {
-        Self::Text(text)
-    }
-}
-
-impl From<i64> for FilterValue {
-    fn from(number: i64) -> Self {
-        Self::Integer(number)
-    }
-}
-
-impl From<bool> for FilterValue {
-    fn from(flag: bool) -> Self {
-        Self::Flag(flag)
-    }
-}
-
-impl fmt::Debug for FilterValue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Text(_) => "Text(..)",
-            Self::Integer(_) => "Integer(..)",
-            Self::Flag(_) => "Flag(..)",
-        })
     }
 }
 

@@ -1,37 +1,56 @@
 //! Points as a caller hands them in and gets them back.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde_json::{Map, Value};
 
 use crate::error::VectorError;
 use crate::id::ExternalId;
+use crate::name::VectorName;
 use crate::payload::ensure_storable;
-use crate::vector::{DenseVector, SparseVector};
+use crate::vector::{DenseVector, Input, SparseVector, Vector};
 
 /// A point to store. What could be wrong with it on its own was looked at when it was made.
 #[derive(Clone)]
 pub struct Point {
     pub(crate) id: ExternalId,
-    pub(crate) dense: DenseVector,
-    pub(crate) sparse: SparseVector,
+    pub(crate) vectors: BTreeMap<VectorName, Input>,
     pub(crate) payload: Map<String, Value>,
 }
 
 impl Point {
-    /// A point with a dense vector, the terms of its text ([`SparseVector::empty`] for none) and a payload.
+    /// A point without vectors yet.
     ///
     /// # Errors
-    /// [`VectorError::VectorEmpty`], [`VectorError::NotFinite`]; [`VectorError::ReservedKey`] for a payload with the
-    /// key `tenancy` in any spelling; [`VectorError::PayloadTooLarge`] beyond 256 KiB of JSON or 32 levels.
-    pub fn new(
+    /// [`VectorError::ReservedKey`] for a payload with the key `tenancy` in any spelling;
+    /// [`VectorError::PayloadTooLarge`] beyond 256 KiB of JSON or 32 levels.
+    pub fn new(id: ExternalId, payload: Map<String, Value>) -> Result<Self, VectorError> {
+        ensure_storable(&payload)?;
+        Ok(Self { id, vectors: BTreeMap::new(), payload })
+    }
+
+    /// A point of [`Schema::hybrid`](crate::Schema::hybrid): with a dense vector and the terms of its text
+    /// ([`SparseVector::empty`] for none).
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), and [`VectorError::VectorEmpty`], [`VectorError::NotFinite`].
+    pub fn hybrid(
         id: ExternalId,
         dense: Vec<f32>,
         sparse: SparseVector,
         payload: Map<String, Value>,
     ) -> Result<Self, VectorError> {
-        ensure_storable(&payload)?;
-        Ok(Self { id, dense: DenseVector::parse(dense)?, sparse, payload })
+        let point = Self::new(id, payload)?.with(VectorName::dense(), DenseVector::new(dense)?);
+        Ok(if sparse.is_empty() { point } else { point.with(VectorName::sparse(), sparse) })
+    }
+
+    /// With a vector, or a text where the schema has texts under that name. The last one of a name counts. A point may
+    /// lack vectors of the schema; searches by those do not find it.
+    #[must_use]
+    pub fn with(mut self, name: VectorName, input: impl Into<Input>) -> Self {
+        self.vectors.insert(name, input.into());
+        self
     }
 
     /// Its external id.
@@ -43,7 +62,7 @@ impl Point {
 
 impl fmt::Debug for Point {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Point").field("dense", &self.dense).field("sparse", &self.sparse).finish_non_exhaustive()
+        f.debug_struct("Point").field("vectors", &self.vectors).finish_non_exhaustive()
     }
 }
 
@@ -52,6 +71,7 @@ impl fmt::Debug for Point {
 pub struct FoundPoint {
     pub(crate) id: ExternalId,
     pub(crate) payload: Map<String, Value>,
+    pub(crate) vectors: BTreeMap<VectorName, Vector>,
 }
 
 impl FoundPoint {
@@ -65,6 +85,13 @@ impl FoundPoint {
     #[must_use]
     pub const fn payload(&self) -> &Map<String, Value> {
         &self.payload
+    }
+
+    /// The vectors by name, where they were asked for, as the engine keeps them: for cosine similarity normalised, for
+    /// a text its words' weights.
+    #[must_use]
+    pub const fn vectors(&self) -> &BTreeMap<VectorName, Vector> {
+        &self.vectors
     }
 
     /// The id and the payload.
@@ -127,8 +154,9 @@ impl Hit {
         &self.point.payload
     }
 
-    /// How well it fits; higher is better. Cosine similarity for a dense query, the weighted sum of the common terms
-    /// for a sparse one, the sum of reciprocal ranks for a hybrid one. Not comparable between the three.
+    /// How well it fits; higher is better. Cosine similarity or the scalar product for a dense query, the weighted sum
+    /// of the common terms for a sparse one, the sum of reciprocal ranks for a fused one. Not comparable between kinds
+    /// of queries, and of no meaning for an order or a sample.
     #[must_use]
     pub const fn score(&self) -> f32 {
         self.score

@@ -45,6 +45,16 @@ impl VectorStore {
         self
     }
 
+    /// Makes what all tenants share in the back end, such as a collection and its indexes, where it is not there, and
+    /// looks whether what is there was made for this schema. To be called before serving. Dropped, it may have made a
+    /// part; called again, it goes on.
+    ///
+    /// # Errors
+    /// [`VectorError::SchemaMismatch`], [`VectorError::Backend`].
+    pub async fn prepare(&self) -> Result<(), VectorError> {
+        Ok(self.engine.backend.prepare(&self.engine.schema).await?)
+    }
+
     /// The handle of one tenant: owned, cheap to clone, `'static`.
     ///
     /// # Errors
@@ -74,13 +84,13 @@ impl Eraser for VectorStore {
 
     async fn erase(&self, scope: ErasureScope<'_>) -> Result<(), EraseError> {
         let partition = self.partition(&scope)?;
-        let dropped = self.engine.backend.drop_partition(VectorScope::of_erasure(&scope, &partition)).await;
+        let dropped = self.engine.backend.drop_partition(&VectorScope::of_erasure(&scope, &partition)).await;
         dropped.map_err(EraseError::new)
     }
 
     async fn verify(&self, scope: ErasureScope<'_>) -> Result<StoreVerdict, EraseError> {
         let partition = self.partition(&scope)?;
-        let verdict = self.engine.backend.verify_dropped(VectorScope::of_erasure(&scope, &partition)).await;
+        let verdict = self.engine.backend.verify_dropped(&VectorScope::of_erasure(&scope, &partition)).await;
         verdict.map_err(EraseError::new)
     }
 }

@@ -1,21 +1,24 @@
 //! The vectors of one tenant.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
 use tenancy_core::{Denial, Entered, Pass};
 
-use crate::answers;
-use crate::backend::{Arm, QueryRequest, TaggedPoint, UpsertRequest};
+use crate::answers::{self, Hits};
 use crate::error::{BackendError, VectorError};
-use crate::filter::Reduced;
+use crate::filter::{Condition, Filter, Reduced};
 use crate::id::{ExternalId, PointKey};
+use crate::name::VectorName;
 use crate::point::{Deleted, Found, Hit, Point};
-use crate::query::VectorQuery;
+use crate::query::{Lowering, VectorQuery, lower};
+use crate::request::{CountRequest, QueryRequest, Selector, TaggedPoint, UpsertMode, Write, WriteRequest};
 use crate::scope::{Partition, VectorScope};
 use crate::store::Engine;
 use crate::tag;
+use crate::text;
+use crate::vector::Vector;
 
 /// The vectors of one tenant. Made by [`VectorStore::scoped`](crate::VectorStore::scoped) only; owned, cheap to clone.
 ///
@@ -81,7 +84,7 @@ impl TenantVectors {
     /// [`VectorError::TooMany`], [`VectorError::Backend`].
     pub async fn get(&self, ids: &[ExternalId]) -> Result<Vec<Found>, VectorError> {
         let entered = self.pass.enter("vectors.get").await?;
-        let found = self.look_up(&entered, ids).await;
+        let found = self.look_up(&entered, ids, false).await;
         if let Ok(found) = &found {
             let missing = found.iter().filter(|found| found.point().is_none()).count();
             self.note_not_visible("vectors.get", missing as u64);
@@ -107,31 +110,27 @@ impl TenantVectors {
         .await
     }
 
-    /// How many points the tenant has.
+    /// How many points the tenant has that meet a filter, exactly: an engine's estimate depends on its neighbours'.
     ///
     /// # Errors
-    /// [`VectorError::Backend`].
-    pub async fn count(&self) -> Result<u64, VectorError> {
+    /// Those of [`VectorQuery::filter`]; [`VectorError::Backend`].
+    pub async fn count(&self, filter: Option<&Filter>) -> Result<u64, VectorError> {
         let entered = self.pass.enter("vectors.count").await?;
-        let count = self.read(&entered, self.engine.backend.count(self.scope(&entered))).await;
+        let count = self.count_points(&entered, filter).await;
         end(entered, count, Entered::done)
     }
 
     async fn write_points(&self, entered: &Entered<'_>, points: Vec<Point>) -> Result<(), VectorError> {
         ensure_batch(points.len())?;
         let mut ids = HashSet::with_capacity(points.len());
-        for point in &points {
-            self.engine.schema.admit(Some(&point.dense), Some(&point.sparse))?;
-            if !ids.insert(&point.id) {
-                return Err(VectorError::DuplicateId);
-            }
+        if !points.iter().all(|point| ids.insert(&point.id)) {
+            return Err(VectorError::DuplicateId);
         }
         if points.is_empty() {
             return Ok(());
         }
-        let points: Result<_, Denial> = points.into_iter().map(|point| tagged(entered, point)).collect();
-        let request = UpsertRequest::new(self.engine.schema, points?);
-        self.write(entered, async |scope| self.engine.backend.upsert(scope, request).await).await
+        let points = points.into_iter().map(|point| self.tagged(entered, point)).collect::<Result<_, _>>()?;
+        self.do_writes(entered, vec![Write::Upsert { points, mode: UpsertMode::Replace }]).await
     }
 
     async fn delete_points(&self, entered: &Entered<'_>, ids: &[ExternalId]) -> Result<Deleted, VectorError> {
@@ -142,51 +141,141 @@ impl TenantVectors {
         if asked == 0 {
             return Ok(Deleted { removed: 0, not_visible: 0 });
         }
-        let keys = keys.into_iter().collect();
-        let removed = self.write(entered, async |scope| self.engine.backend.delete(scope, keys).await).await?;
+        let keys: Vec<_> = keys.into_iter().collect();
+        let removed = self
+            .write(entered, async |scope| {
+                let there = CountRequest { condition: Some(Filter::HasId(keys.clone())) };
+                let there = self.engine.backend.count(scope, there).await?;
+                let writes = vec![Write::Delete(Selector::Keys(keys))];
+                self.engine.backend.write(scope, self.request(writes)).await?;
+                Ok(there)
+            })
+            .await?;
         // More than were asked for: somebody's.
         let not_visible = asked.checked_sub(removed).ok_or(Denial::StoreBreach)?;
         Ok(Deleted { removed, not_visible })
     }
 
     async fn find(&self, entered: &Entered<'_>, query: &VectorQuery) -> Result<Vec<Hit>, VectorError> {
-        self.engine.schema.admit_query(query)?;
-        let filter = match query.filter.clone().map(crate::Filter::reduce) {
-            Some(Reduced::Nothing) => return Ok(Vec::new()),
-            Some(Reduced::Some(filter)) => Some(filter),
-            Some(Reduced::Everything) | None => None,
-        };
-        let dense = query.dense.iter().map(|dense| Arm::Dense(dense.values().to_vec()));
-        let sparse = query.sparse.iter().map(|sparse| Arm::Sparse(sparse.clone()));
-        let request = QueryRequest { arms: dense.chain(sparse).collect(), limit: query.limit, filter };
-        let asked = self.engine.backend.query(self.scope(entered), request.clone());
-        let answers = self.read(entered, asked).await?;
-        Ok(answers::hits(entered, &request, answers)?)
+        let examples = self.examples(entered, query).await?;
+        let key = |id: &ExternalId| Ok(PointKey::derive(entered.context(), id)?);
+        let lowering = Lowering { schema: &self.engine.schema, key, examples: &examples };
+        let Some(search) = lower(query, &lowering)? else { return Ok(Vec::new()) };
+        let request = QueryRequest { schema: self.engine.schema.clone(), search, vectors: query.vectors };
+        let scope = self.scope(entered);
+        let asked = self.engine.backend.query(&scope, vec![request.clone()]);
+        let [answers] = <[_; 1]>::try_from(self.read(entered, asked).await?).map_err(|_| Denial::StoreBreach)?;
+        let Hits { mut hits, doubtful } = answers::hits(entered, &request.search, answers)?;
+        self.ensure_changed(entered, request.search.condition(), &doubtful).await?;
+        hits.retain(|(key, _)| !doubtful.contains(key));
+        Ok(hits.into_iter().map(|(_, hit)| hit).collect())
     }
 
-    async fn look_up(&self, entered: &Entered<'_>, ids: &[ExternalId]) -> Result<Vec<Found>, VectorError> {
+    /// The vectors of the points that are named as examples.
+    async fn examples(
+        &self,
+        entered: &Entered<'_>,
+        query: &VectorQuery,
+    ) -> Result<HashMap<ExternalId, BTreeMap<VectorName, Vector>>, VectorError> {
+        let named: HashSet<_> = query.examples().cloned().collect();
+        if named.len() > VectorQuery::MAX_EXAMPLES {
+            return Err(VectorError::TooMany { most: VectorQuery::MAX_EXAMPLES });
+        }
+        let named: Vec<_> = named.into_iter().collect();
+        let found = self.look_up(entered, &named, true).await?;
+        let vectors = named.into_iter().zip(found).map(|(id, found)| match found {
+            Found::Point(point) => Ok((id, point.vectors)),
+            Found::NotVisible => Err(Denial::NotVisible.into()),
+        });
+        vectors.collect()
+    }
+
+    /// Points whose payload did not meet the condition were changed meanwhile, or the store ignored what it was asked.
+    /// Asked again whether they meet it, an honest one says no.
+    async fn ensure_changed(
+        &self,
+        entered: &Entered<'_>,
+        condition: Option<&Condition>,
+        doubtful: &HashSet<PointKey>,
+    ) -> Result<(), VectorError> {
+        let Some(condition) = condition.filter(|_| !doubtful.is_empty()) else { return Ok(()) };
+        let those = Filter::HasId(doubtful.iter().copied().collect());
+        let request = CountRequest { condition: Some(Filter::All(vec![those, condition.clone()])) };
+        let scope = self.scope(entered);
+        let count = self.read(entered, self.engine.backend.count(&scope, request)).await?;
+        if count == 0 { Ok(()) } else { Err(Denial::StoreBreach.into()) }
+    }
+
+    async fn look_up(
+        &self,
+        entered: &Entered<'_>,
+        ids: &[ExternalId],
+        vectors: bool,
+    ) -> Result<Vec<Found>, VectorError> {
         ensure_batch(ids.len())?;
         let keys: HashMap<_, _> =
             ids.iter().map(|id| Ok((PointKey::derive(entered.context(), id)?, id))).collect::<Result<_, Denial>>()?;
         if keys.is_empty() {
             return Ok(Vec::new());
         }
-        let asked = self.engine.backend.retrieve(self.scope(entered), keys.keys().copied().collect());
+        let scope = self.scope(entered);
+        let asked = self.engine.backend.retrieve(&scope, keys.keys().copied().collect(), vectors);
         let answers = self.read(entered, asked).await?;
         let points = answers::points(entered, &keys, answers)?;
         Ok(ids.iter().map(|id| points.get(id).cloned().map_or(Found::NotVisible, Found::Point)).collect())
+    }
+
+    async fn count_points(&self, entered: &Entered<'_>, filter: Option<&Filter>) -> Result<u64, VectorError> {
+        let condition = match self.condition(entered, filter)? {
+            Reduced::Nothing => return Ok(0),
+            Reduced::Everything => None,
+            Reduced::Some(condition) => Some(condition),
+        };
+        let scope = self.scope(entered);
+        self.read(entered, self.engine.backend.count(&scope, CountRequest { condition })).await
+    }
+
+    /// A caller's filter as a condition.
+    pub(crate) fn condition(&self, entered: &Entered<'_>, filter: Option<&Filter>) -> Result<Reduced, VectorError> {
+        if let Some(filter) = filter {
+            filter.ensure_sound()?;
+        }
+        let key = |id: &ExternalId| Ok(PointKey::derive(entered.context(), id)?);
+        Lowering { schema: &self.engine.schema, key, examples: &HashMap::new() }.condition(filter)
+    }
+
+    /// Does writes, announced and settled.
+    pub(crate) async fn do_writes(&self, entered: &Entered<'_>, writes: Vec<Write>) -> Result<(), VectorError> {
+        let request = self.request(writes);
+        self.write(entered, async |scope| self.engine.backend.write(scope, request).await).await
+    }
+
+    fn request(&self, writes: Vec<Write>) -> WriteRequest {
+        WriteRequest { schema: self.engine.schema.clone(), writes }
+    }
+
+    fn tagged(&self, entered: &Entered<'_>, point: Point) -> Result<TaggedPoint, VectorError> {
+        let Point { id, vectors, payload } = point;
+        let key = PointKey::derive(entered.context(), &id)?;
+        let payload = tag::stamp(entered.context().life(), &key, &id, payload);
+        let vector = |(name, input)| {
+            let vector = text::vector(&self.engine.schema, &name, &input, text::Side::Document)?;
+            Ok((name, vector))
+        };
+        let vectors: BTreeMap<_, _> = vectors.into_iter().map(vector).collect::<Result<_, VectorError>>()?;
+        Ok(TaggedPoint { key, vectors, payload })
     }
 
     /// Announces a write, runs it, and settles it, well or not.
     async fn write<T>(
         &self,
         entered: &Entered<'_>,
-        act: impl AsyncFnOnce(VectorScope<'_>) -> Result<T, BackendError>,
+        act: impl AsyncFnOnce(&VectorScope<'_>) -> Result<T, BackendError>,
     ) -> Result<T, VectorError> {
         let write = entered.begin_corpus_write().await?;
         // The standing may have changed while the announcement was made: an erased life gets no late write.
         let written = match entered.check_fresh().await {
-            Ok(()) => act(self.scope(entered)).await.map_err(VectorError::from),
+            Ok(()) => act(&self.scope(entered)).await.map_err(VectorError::from),
             Err(denial) => Err(denial.into()),
         };
         let settled = write.settle().await;
@@ -243,13 +332,6 @@ async fn run_to_the_end<T: Send + 'static>(
     write: impl Future<Output = Result<T, VectorError>> + Send + 'static,
 ) -> Result<T, VectorError> {
     tokio::spawn(write).await.map_err(|_| VectorError::Interrupted)?
-}
-
-fn tagged(entered: &Entered<'_>, point: Point) -> Result<TaggedPoint, Denial> {
-    let Point { id, dense, sparse, payload } = point;
-    let key = PointKey::derive(entered.context(), &id)?;
-    let payload = tag::stamp(entered.context().life(), &key, &id, payload);
-    Ok(TaggedPoint { key, dense: dense.into_values(), sparse, payload })
 }
 
 const fn ensure_batch(items: usize) -> Result<(), VectorError> {

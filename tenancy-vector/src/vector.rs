@@ -4,12 +4,16 @@ use std::fmt;
 
 use crate::error::VectorError;
 
-/// A dense vector of finite values. Its dimension is compared with the store's when it is used.
+/// A dense vector of finite values. Its dimension is compared with the schema's when it is used.
 #[derive(Clone, PartialEq)]
-pub(crate) struct DenseVector(Vec<f32>);
+pub struct DenseVector(Vec<f32>);
 
 impl DenseVector {
-    pub(crate) fn parse(values: Vec<f32>) -> Result<Self, VectorError> {
+    /// A vector of at least one value.
+    ///
+    /// # Errors
+    /// [`VectorError::VectorEmpty`], [`VectorError::NotFinite`].
+    pub fn new(values: Vec<f32>) -> Result<Self, VectorError> {
         if values.is_empty() {
             return Err(VectorError::VectorEmpty);
         }
@@ -17,16 +21,139 @@ impl DenseVector {
         Ok(Self(values))
     }
 
-    pub(crate) fn dimension(&self) -> usize {
+    /// How many values there are.
+    #[must_use]
+    pub fn dimension(&self) -> usize {
         self.0.len()
     }
 
-    pub(crate) fn into_values(self) -> Vec<f32> {
-        self.0
+    /// The values.
+    #[must_use]
+    pub fn values(&self) -> &[f32] {
+        &self.0
     }
 
-    pub(crate) fn values(&self) -> &[f32] {
-        &self.0
+    /// The values.
+    #[must_use]
+    pub fn into_values(self) -> Vec<f32> {
+        self.0
+    }
+}
+
+/// Several vectors of one dimension, such as one for each word of a text.
+#[derive(Clone, PartialEq)]
+pub struct MultiVector {
+    rows: Vec<Vec<f32>>,
+}
+
+impl MultiVector {
+    /// The most rows.
+    pub const MAX_ROWS: usize = 1024;
+
+    /// A vector of at least one row.
+    ///
+    /// # Errors
+    /// [`VectorError::VectorEmpty`], [`VectorError::NotFinite`], [`VectorError::TooMany`];
+    /// [`VectorError::WrongDimension`] when the rows differ.
+    pub fn new(rows: Vec<Vec<f32>>) -> Result<Self, VectorError> {
+        let expected = rows.first().map_or(0, Vec::len);
+        if expected == 0 {
+            return Err(VectorError::VectorEmpty);
+        }
+        if rows.len() > Self::MAX_ROWS {
+            return Err(VectorError::TooMany { most: Self::MAX_ROWS });
+        }
+        for row in &rows {
+            if row.len() != expected {
+                return Err(VectorError::WrongDimension { expected, found: row.len() });
+            }
+            ensure_usable(row)?;
+        }
+        Ok(Self { rows })
+    }
+
+    /// The dimension of each row.
+    #[must_use]
+    pub fn dimension(&self) -> usize {
+        self.rows.first().map_or(0, Vec::len)
+    }
+
+    /// The rows.
+    #[must_use]
+    pub fn rows(&self) -> &[Vec<f32>] {
+        &self.rows
+    }
+
+    /// The rows.
+    #[must_use]
+    pub fn into_rows(self) -> Vec<Vec<f32>> {
+        self.rows
+    }
+}
+
+/// A vector as a back end sees it.
+#[derive(Clone, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "a back end that misses a kind of vector must not compile")]
+pub enum Vector {
+    /// One dense vector.
+    Dense(DenseVector),
+    /// Weights of terms.
+    Sparse(SparseVector),
+    /// Several dense vectors.
+    Multi(MultiVector),
+}
+
+impl Vector {
+    /// Whether it is a text without terms: a point may have it, and a query finds nothing by it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        matches!(self, Self::Sparse(sparse) if sparse.is_empty())
+    }
+}
+
+impl From<DenseVector> for Vector {
+    fn from(vector: DenseVector) -> Self {
+        Self::Dense(vector)
+    }
+}
+
+impl From<SparseVector> for Vector {
+    fn from(vector: SparseVector) -> Self {
+        Self::Sparse(vector)
+    }
+}
+
+impl From<MultiVector> for Vector {
+    fn from(vector: MultiVector) -> Self {
+        Self::Multi(vector)
+    }
+}
+
+/// What a caller hands in where a vector is meant.
+#[derive(Clone, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "an input is a vector or a text")]
+pub enum Input {
+    /// A vector.
+    Vector(Vector),
+    /// A text, for a vector that the schema has as [`VectorKind::Text`](crate::VectorKind::Text).
+    Text(String),
+}
+
+impl<V: Into<Vector>> From<V> for Input {
+    fn from(vector: V) -> Self {
+        Self::Vector(vector.into())
+    }
+}
+
+impl From<&str> for Input {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Input {
+    fn from(text: String) -> Self {
+        Self::Text(text)
     }
 }
 
@@ -108,6 +235,31 @@ impl fmt::Debug for DenseVector {
     }
 }
 
+impl fmt::Debug for MultiVector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MultiVector({} x {})", self.rows.len(), self.dimension())
+    }
+}
+
+impl fmt::Debug for Vector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Dense(vector) => vector.fmt(f),
+            Self::Sparse(vector) => vector.fmt(f),
+            Self::Multi(vector) => vector.fmt(f),
+        }
+    }
+}
+
+impl fmt::Debug for Input {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Vector(vector) => vector.fmt(f),
+            Self::Text(text) => write!(f, "Text({} bytes)", text.len()),
+        }
+    }
+}
+
 /// Numbers whose products, summed over a whole vector, stay finite: a store's NaN score then is the store's fault.
 fn ensure_usable(values: &[f32]) -> Result<(), VectorError> {
     if values.iter().all(|value| value.abs() <= MAX_VALUE) { Ok(()) } else { Err(VectorError::NotFinite) }
@@ -122,11 +274,11 @@ mod tests {
     #[test]
     fn numbers_that_would_spoil_a_score_are_refused() {
         for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MAX, -1e13] {
-            assert!(matches!(DenseVector::parse(vec![0.0, bad]), Err(VectorError::NotFinite)), "{bad}");
+            assert!(matches!(DenseVector::new(vec![0.0, bad]), Err(VectorError::NotFinite)), "{bad}");
             assert!(matches!(SparseVector::new(vec![1], vec![bad]), Err(VectorError::NotFinite)), "{bad}");
         }
-        assert!(DenseVector::parse(vec![0.0, -1e12]).is_ok());
-        assert!(matches!(DenseVector::parse(vec![]), Err(VectorError::VectorEmpty)));
+        assert!(DenseVector::new(vec![0.0, -1e12]).is_ok());
+        assert!(matches!(DenseVector::new(vec![]), Err(VectorError::VectorEmpty)));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The checks, each of which leaves nothing behind but what it says.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Map;
@@ -7,16 +8,19 @@ use tenancy_core::{Denial, Realm, StoreVerdict, TenantContext};
 
 use super::corpus::{self, DIMENSION, Numbers};
 use super::{Nonconformance, ReferenceBackend, ensure};
-use crate::backend::{TaggedPoint, UpsertRequest, VectorBackend};
+use crate::backend::VectorBackend;
 use crate::error::{BackendError, VectorError};
 use crate::id::{ExternalId, PointKey};
+use crate::name::VectorName;
 use crate::point::{Found, Hit};
 use crate::query::VectorQuery;
+use crate::request::{CountRequest, Selector, TaggedPoint, UpsertMode, Write, WriteRequest};
 use crate::schema::Schema;
+use crate::scope::VectorScope;
 use crate::store::VectorStore;
 use crate::tag;
 use crate::tenant::TenantVectors;
-use crate::vector::SparseVector;
+use crate::vector::{DenseVector, SparseVector};
 
 /// A partition that nobody wrote to answers like one without points.
 ///
@@ -29,7 +33,7 @@ pub async fn empty_partitions(
 ) -> Result<(), Nonconformance> {
     let mine = scoped(realm, backend, context)?;
     let id = corpus::id("nobody's")?;
-    ensure(mine.count().await? == 0, "an empty partition counts no points")?;
+    ensure(mine.count(None).await? == 0, "an empty partition counts no points")?;
     ensure(mine.get(std::slice::from_ref(&id)).await? == [Found::NotVisible], "an empty partition holds no id")?;
     ensure(mine.query(&anything()?).await?.is_empty(), "an empty partition has no hits")?;
     ensure(mine.delete(&[id]).await?.removed() == 0, "nothing is deleted from an empty partition")
@@ -52,15 +56,15 @@ pub async fn separation(
     for tenant in [&mine, &theirs] {
         let points = names.map(|name| corpus::point(name, &mut numbers)).into_iter().collect::<Result<_, _>>()?;
         tenant.upsert(points).await?;
-        ensure(tenant.count().await? == names.len() as u64, "ids are compared by bytes, within a tenant")?;
+        ensure(tenant.count(None).await? == names.len() as u64, "ids are compared by bytes, within a tenant")?;
     }
     ensure(mine.delete(&ids[..1]).await?.removed() == 1, "a point of one's own is deleted")?;
-    ensure(theirs.count().await? == names.len() as u64, "another tenant's point of the same id stays")?;
+    ensure(theirs.count(None).await? == names.len() as u64, "another tenant's point of the same id stays")?;
     ensure(theirs.get(&ids).await?.iter().all(|found| found.point().is_some()), "and is found")?;
     ensure(mine.get(&ids[..1]).await? == [Found::NotVisible], "a deleted point is not found")?;
     ensure(mine.query(&anything()?).await?.len() == names.len() - 1, "a query sees one's own points only")?;
     let _all_gone = (mine.delete(&ids).await?, theirs.delete(&ids).await?);
-    ensure(mine.count().await? + theirs.count().await? == 0, "all points can be deleted")
+    ensure(mine.count(None).await? + theirs.count(None).await? == 0, "all points can be deleted")
 }
 
 /// A point with an id that is there replaces it as a whole.
@@ -75,15 +79,17 @@ pub async fn replacing(
     let mine = scoped(realm, backend, context)?;
     let mut numbers = Numbers::new(2);
     let first = corpus::point("again", &mut numbers)?;
-    let second = crate::Point::new(corpus::id("again")?, numbers.dense(), SparseVector::empty(), Map::new())?;
+    let second = crate::Point::hybrid(corpus::id("again")?, numbers.dense(), SparseVector::empty(), Map::new())?;
     mine.upsert(vec![first.clone()]).await?;
     mine.upsert(vec![second]).await?;
-    ensure(mine.count().await? == 1, "a second upsert of an id makes no second point")?;
+    ensure(mine.count(None).await? == 1, "a second upsert of an id makes no second point")?;
     let found = mine.get(std::slice::from_ref(first.id())).await?;
     ensure(found.iter().all(|found| found.point().is_some_and(|p| p.payload().is_empty())), "the payload is replaced")?;
-    let old_terms = first.sparse.clone();
-    if !old_terms.is_empty() {
-        ensure(mine.query(&VectorQuery::sparse(old_terms)?).await?.is_empty(), "the vectors are replaced")?;
+    if let Some(terms) = first.vectors.get(&VectorName::sparse()).cloned() {
+        ensure(
+            mine.query(&VectorQuery::nearest(VectorName::sparse(), terms)).await?.is_empty(),
+            "the vectors are replaced",
+        )?;
     }
     clear(&mine, [first.id().clone()]).await
 }
@@ -135,18 +141,18 @@ pub async fn engine_ids(
     let (first, twin) = (PointKey::of_bytes([7; 32]), PointKey::of_bytes(twin));
     let id = corpus::id("twin")?;
     let write = |keys: &[PointKey]| request(context, keys, &id);
-    let scope = || mine.scope(&entered);
+    let scope = mine.scope(&entered);
     let is_collision = |result| matches!(result, Err(BackendError::Collision));
 
-    backend.upsert(scope(), write(&[first])?).await?;
-    ensure(is_collision(backend.upsert(scope(), write(&[twin])?).await), "a taken engine id is a collision")?;
-    ensure(backend.retrieve(scope(), vec![twin]).await?.is_empty(), "a point is not found under another digest")?;
-    ensure(backend.delete(scope(), vec![twin]).await? == 0, "a point is not deleted under another digest")?;
-    ensure(backend.retrieve(scope(), vec![first]).await?.len() == 1, "the first point is still there")?;
-    ensure(backend.delete(scope(), vec![first]).await? == 1, "and is deleted under its own digest")?;
-    let both = backend.upsert(scope(), write(&[first, twin])?).await;
+    backend.write(&scope, write(&[first])?).await?;
+    ensure(is_collision(backend.write(&scope, write(&[twin])?).await), "a taken engine id is a collision")?;
+    ensure(backend.retrieve(&scope, vec![twin], false).await?.is_empty(), "a point is not found under another digest")?;
+    ensure(delete(backend, &scope, twin).await? == 0, "a point is not deleted under another digest")?;
+    ensure(backend.retrieve(&scope, vec![first], false).await?.len() == 1, "the first point is still there")?;
+    ensure(delete(backend, &scope, first).await? == 1, "and is deleted under its own digest")?;
+    let both = backend.write(&scope, write(&[first, twin])?).await;
     ensure(is_collision(both), "two points of one call may not share an engine id")?;
-    ensure(backend.count(scope()).await? == 0, "a collision writes nothing")?;
+    ensure(backend.count(&scope, all()).await? == 0, "a collision writes nothing")?;
     entered.done();
     Ok(())
 }
@@ -166,17 +172,17 @@ pub async fn life_condition(
 ) -> Result<(), Nonconformance> {
     let mine = scoped(realm, backend, one)?;
     let entered = mine.pass.enter("conformance").await?;
-    let scope = || mine.scope(&entered);
+    let scope = mine.scope(&entered);
     let key = PointKey::of_bytes([9; 32]);
     let id = corpus::id("stray")?;
-    backend.upsert(scope(), request(two, &[key], &id)?).await?;
-    ensure(backend.count(scope()).await? == 0, "a point of another life is not counted")?;
-    ensure(backend.retrieve(scope(), vec![key]).await?.is_empty(), "a point of another life is not found")?;
-    ensure(backend.delete(scope(), vec![key]).await? == 0, "a point of another life is not deleted")?;
+    backend.write(&scope, request(two, &[key], &id)?).await?;
+    ensure(backend.count(&scope, all()).await? == 0, "a point of another life is not counted")?;
+    ensure(backend.retrieve(&scope, vec![key], false).await?.is_empty(), "a point of another life is not found")?;
+    ensure(delete(backend, &scope, key).await? == 0, "a point of another life is not deleted")?;
     for query in [anything()?, VectorQuery::sparse(terms()?)?, VectorQuery::hybrid(vec![1.0; DIMENSION], terms()?)?] {
         ensure(mine.query(&query).await?.is_empty(), "a point of another life is no hit")?;
     }
-    let over = backend.upsert(scope(), request(one, &[key], &id)?).await;
+    let over = backend.write(&scope, request(one, &[key], &id)?).await;
     ensure(matches!(over, Err(BackendError::Collision)), "a point of another life is not written over")?;
     entered.done();
     Ok(())
@@ -199,16 +205,16 @@ pub async fn dropping(
     theirs.upsert(vec![point.clone()]).await?;
     let entered = theirs.pass.enter("conformance").await?;
     for _again in 0..2 {
-        backend.drop_partition(theirs.scope(&entered)).await?;
-        let verdict = backend.verify_dropped(theirs.scope(&entered)).await?;
+        backend.drop_partition(&theirs.scope(&entered)).await?;
+        let verdict = backend.verify_dropped(&theirs.scope(&entered)).await?;
         ensure(verdict != StoreVerdict::Failed, "nothing is found of a dropped partition")?;
     }
-    let late = backend.upsert(theirs.scope(&entered), request(two, &[PointKey::of_bytes([5; 32])], point.id())?).await;
+    let late = backend.write(&theirs.scope(&entered), request(two, &[PointKey::of_bytes([5; 32])], point.id())?).await;
     ensure(matches!(late, Err(BackendError::Dropped)), "a late write is refused")?;
     entered.done();
     let late = theirs.upsert(vec![point.clone()]).await;
     ensure(matches!(late, Err(VectorError::Denied(Denial::TenantErased))), "and the caller learns why")?;
-    ensure(mine.count().await? == 1, "another tenant's points stay")?;
+    ensure(mine.count(None).await? == 1, "another tenant's points stay")?;
     clear(&mine, [point.id().clone()]).await
 }
 
@@ -221,12 +227,34 @@ fn scoped(
 }
 
 /// Points under keys of our choosing, with the tag of a tenant of our choosing.
-fn request(owner: &TenantContext, keys: &[PointKey], id: &ExternalId) -> Result<UpsertRequest, VectorError> {
+fn request(owner: &TenantContext, keys: &[PointKey], id: &ExternalId) -> Result<WriteRequest, VectorError> {
     let points = keys.iter().map(|key| {
         let payload = tag::stamp(owner.life(), key, id, Map::new());
-        Ok(TaggedPoint { key: *key, dense: vec![1.0; DIMENSION], sparse: terms()?, payload })
+        let dense = DenseVector::new(vec![1.0; DIMENSION])?;
+        let vectors = [(VectorName::dense(), dense.into()), (VectorName::sparse(), terms()?.into())];
+        Ok(TaggedPoint { key: *key, vectors: BTreeMap::from(vectors), payload })
     });
-    Ok(UpsertRequest::new(Schema::hybrid(DIMENSION)?, points.collect::<Result<_, VectorError>>()?))
+    let points = points.collect::<Result<_, VectorError>>()?;
+    writes(vec![Write::Upsert { points, mode: UpsertMode::Replace }])
+}
+
+fn writes(writes: Vec<Write>) -> Result<WriteRequest, VectorError> {
+    Ok(WriteRequest { schema: Schema::hybrid(DIMENSION)?, writes })
+}
+
+/// How many points a deletion takes away.
+async fn delete(
+    backend: &Arc<dyn VectorBackend>,
+    scope: &VectorScope<'_>,
+    key: PointKey,
+) -> Result<u64, Nonconformance> {
+    let before = backend.count(scope, all()).await?;
+    backend.write(scope, writes(vec![Write::Delete(Selector::Keys(vec![key]))])?).await?;
+    Ok(before - backend.count(scope, all()).await?)
+}
+
+const fn all() -> CountRequest {
+    CountRequest { condition: None }
 }
 
 fn terms() -> Result<SparseVector, VectorError> {
@@ -240,5 +268,5 @@ fn anything() -> Result<VectorQuery, VectorError> {
 async fn clear(mine: &TenantVectors, ids: impl IntoIterator<Item = ExternalId>) -> Result<(), Nonconformance> {
     let ids: Vec<_> = ids.into_iter().collect();
     let deleted = mine.delete(&ids).await?;
-    ensure(deleted.not_visible() == 0 && mine.count().await? == 0, "all points can be deleted")
+    ensure(deleted.not_visible() == 0 && mine.count(None).await? == 0, "all points can be deleted")
 }

@@ -51,7 +51,7 @@ pub(super) fn id(text: &str) -> Result<ExternalId, VectorError> {
 
 /// A point whose payload says which one it is.
 pub(super) fn point(text: &str, numbers: &mut Numbers) -> Result<Point, VectorError> {
-    Point::new(id(text)?, numbers.dense(), numbers.sparse()?, object(json!({ "name": text })))
+    Point::hybrid(id(text)?, numbers.dense(), numbers.sparse()?, object(json!({ "name": text })))
 }
 
 /// Forty points with payloads of many shapes, two of them with equal vectors: those tie.
@@ -61,7 +61,7 @@ pub(super) fn points(numbers: &mut Numbers) -> Result<Vec<Point>, VectorError> {
         .map(|n| {
             let (dense, sparse) =
                 if n < 2 { (dense.clone(), sparse.clone()) } else { (numbers.dense(), numbers.sparse()?) };
-            Point::new(id(&format!("point:{n}"))?, dense, sparse, shape(n))
+            Point::hybrid(id(&format!("point:{n}"))?, dense, sparse, shape(n))
         })
         .collect()
 }

@@ -1,0 +1,235 @@
+//! Searches, by looking at every point.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::compare::Comparison;
+use super::{items, meets};
+use crate::filter::{Filter, Place};
+use crate::id::PointKey;
+use crate::query::{fuse, in_order};
+use crate::request::{Decay, Expression, Find, Order, OrderFrom, Search, Strategy, TaggedPoint};
+use crate::reserved;
+use crate::schema::Schema;
+
+type Scored<'p> = Vec<(&'p TaggedPoint, f32)>;
+
+/// The points that a search finds among these, the best first. `among` are those that searches within it found.
+pub(super) fn search<'p>(
+    schema: &Schema,
+    own: &[&'p TaggedPoint],
+    among: Option<&[&'p TaggedPoint]>,
+    search: &Search,
+) -> Scored<'p> {
+    let from = among.unwrap_or(own);
+    let wanted: Vec<_> = from.iter().copied().filter(|point| meets(search.condition(), point)).collect();
+    let arms = |arms: &[Search]| -> Vec<Scored<'p>> {
+        arms.iter().map(|arm| self::search(schema, &within(own, search), None, arm)).collect()
+    };
+    let compare = |using, act: &dyn Fn(&Comparison<'_>, &TaggedPoint) -> Option<f32>| -> Scored<'p> {
+        let comparison = Comparison::of(schema, using, own);
+        wanted.iter().filter_map(|point| Some((*point, act(&comparison, point)?))).collect()
+    };
+    let found = match search.find() {
+        Find::Nearest { using, vector } => ranked(compare(using, &|with, point| with.score(vector, point))),
+        Find::Mmr { using, vector, diversity, candidates } => {
+            let comparison = Comparison::of(schema, using, own);
+            let mut nearest = ranked(compare(using, &|with, point| with.score(vector, point)));
+            nearest.truncate(*candidates);
+            unlike_each_other(&comparison, nearest, *diversity, search.limit())
+        }
+        Find::Recommend { using, like, unlike, strategy } => ranked(compare(using, &|with, point| {
+            let scores =
+                |vectors: &[_]| vectors.iter().map(|vector| with.near(vector, point)).collect::<Option<Vec<_>>>();
+            let (like, unlike) = (scores(like)?, scores(unlike)?);
+            let best = |scores: &[f32]| scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            Some(match strategy {
+                Strategy::SumScores => like.iter().sum::<f32>() - unlike.iter().sum::<f32>(),
+                Strategy::BestScore if best(&like) > best(&unlike) => squash(best(&like)),
+                Strategy::BestScore => -squash(best(&unlike)),
+            })
+        })),
+        Find::Discover { using, target, pairs } => ranked(compare(using, &|with, point| {
+            let mut score = squash(with.near(target, point)?);
+            for pair in pairs {
+                score += match with.near(pair.positive(), point)?.total_cmp(&with.near(pair.negative(), point)?) {
+                    Ordering::Less => -1.0,
+                    Ordering::Equal => 0.0,
+                    Ordering::Greater => 1.0,
+                };
+            }
+            Some(score)
+        })),
+        Find::Context { using, pairs } => ranked(compare(using, &|with, point| {
+            pairs.iter().try_fold(0.0, |score, pair| {
+                let margin = with.near(pair.positive(), point)? - with.near(pair.negative(), point)? - f32::EPSILON;
+                let loss = margin.min(0.0);
+                Some(score + loss / (1.0 + loss.abs()))
+            })
+        })),
+        Find::Ordered(order) => ordered(&wanted, order).into_iter().map(|point| (point, 1.0)).collect(),
+        // By chance is any order.
+        Find::Sample => wanted.iter().map(|point| (*point, 1.0)).collect(),
+        Find::Fuse { fusion, arms: wanted } => {
+            let found = arms(wanted);
+            let points: HashMap<_, _> = found.iter().flatten().map(|(point, _)| (key(point), *point)).collect();
+            let keyed = found.iter().map(|arm| arm.iter().map(|(point, score)| (key(point), *score)).collect());
+            let fused = fuse(fusion, keyed.collect(), usize::MAX);
+            fused.into_iter().filter_map(|(key, score)| Some((*points.get(&key)?, score))).collect()
+        }
+        Find::Rescore { score, arms: wanted } => {
+            let found = arms(wanted);
+            let score = |point: &'p TaggedPoint| {
+                let given: Vec<_> = found.iter().map(|arm| given(arm, point)).collect();
+                (point, value(score, point, &given))
+            };
+            ranked(union(&found).into_iter().map(score).collect())
+        }
+        Find::Refine { using, vector, arms: wanted } => {
+            let (comparison, found) = (Comparison::of(schema, using, own), union(&arms(wanted)));
+            let scores = found.into_iter().filter_map(|point| Some((point, comparison.score(vector, point)?)));
+            ranked(scores.collect())
+        }
+    };
+    let threshold = search.threshold().unwrap_or(f32::NEG_INFINITY);
+    found.into_iter().filter(|(_, score)| *score >= threshold).take(search.limit()).collect()
+}
+
+/// Points in the order of a value; those with several by the one that comes first.
+pub(super) fn ordered<'p>(points: &[&'p TaggedPoint], order: &Order) -> Vec<&'p TaggedPoint> {
+    let sign = if order.is_descending() { -1.0 } else { 1.0 };
+    let from = order.from().map_or(f64::NEG_INFINITY, |from| sign * number_of(from));
+    let mut valued: Vec<_> = points
+        .iter()
+        .filter_map(|point| {
+            let values = order.key().find(point.payload()).into_iter().flat_map(items).filter_map(number);
+            let value = values.map(|value| sign * value).filter(|value| *value >= from).min_by(f64::total_cmp)?;
+            Some((value, key(point), *point))
+        })
+        .collect();
+    valued.sort_by(|(one, first, _), (two, second, _)| one.total_cmp(two).then_with(|| first.cmp(second)));
+    valued.into_iter().map(|(_, _, point)| point).collect()
+}
+
+/// The points that the arms of a search may find: its condition goes for them too.
+fn within<'p>(own: &[&'p TaggedPoint], search: &Search) -> Vec<&'p TaggedPoint> {
+    own.iter().copied().filter(|point| meets(search.condition(), point)).collect()
+}
+
+fn key(point: &TaggedPoint) -> (&str, PointKey) {
+    (reserved::text(point.payload(), reserved::ID).unwrap_or_default(), *point.key())
+}
+
+fn ranked(scored: Scored<'_>) -> Scored<'_> {
+    let points: HashMap<_, _> = scored.iter().map(|(point, _)| (key(point), *point)).collect();
+    let keyed = in_order(scored.iter().map(|(point, score)| (key(point), *score)).collect());
+    keyed.into_iter().filter_map(|(key, score)| Some((*points.get(&key)?, score))).collect()
+}
+
+fn union<'p>(arms: &[Scored<'p>]) -> Vec<&'p TaggedPoint> {
+    let mut points: Vec<_> = arms.iter().flatten().map(|(point, _)| *point).collect();
+    points.sort_by_key(|point| *point.key());
+    points.dedup_by_key(|point| *point.key());
+    points
+}
+
+fn given(arm: &Scored<'_>, point: &TaggedPoint) -> f32 {
+    arm.iter().find(|(found, _)| found.key() == point.key()).map_or(0.0, |(_, score)| *score)
+}
+
+/// Of the nearest, one after the other the one that is most near and least like those taken.
+fn unlike_each_other<'p>(
+    comparison: &Comparison<'_>,
+    mut nearest: Scored<'p>,
+    diversity: f32,
+    limit: usize,
+) -> Scored<'p> {
+    let mut taken: Scored<'p> = Vec::new();
+    while taken.len() < limit && !nearest.is_empty() {
+        let worth = |(point, score): &(&TaggedPoint, f32)| {
+            let alike = taken.iter().filter_map(|(other, _)| comparison.alike(point, other)).fold(f32::NAN, f32::max);
+            if alike.is_nan() { *score } else { (1.0 - diversity) * score - diversity * alike }
+        };
+        // The first of the best: `nearest` is in order.
+        let best = nearest.iter().enumerate().rev().max_by(|(_, one), (_, two)| worth(one).total_cmp(&worth(two)));
+        let Some(at) = best.map(|(at, _)| at) else { break };
+        taken.push(nearest.remove(at));
+    }
+    taken
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "a score is an f32")]
+fn value(expression: &Expression<PointKey>, point: &TaggedPoint, scores: &[f32]) -> f32 {
+    precise(expression, point, scores) as f32
+}
+
+fn precise(expression: &Expression<PointKey>, point: &TaggedPoint, scores: &[f32]) -> f64 {
+    let inner = |expression| precise(expression, point, scores);
+    let found = |key: &crate::PayloadKey| key.find(point.payload()).into_iter().next();
+    match expression {
+        Expression::Number(number) => f64::from(*number),
+        Expression::Score(arm) => scores.get(*arm).copied().map_or(0.0, f64::from),
+        Expression::Value(key, or) => found(key).and_then(Value::as_f64).unwrap_or(f64::from(*or)),
+        Expression::When(filter) => {
+            if holds(filter, point) {
+                1.0
+            } else {
+                0.0
+            }
+        }
+        Expression::Datetime(key, or) => found(key).and_then(seconds).unwrap_or(f64::from(*or)),
+        Expression::Distance(from, key, or) => {
+            found(key).and_then(Place::of).map_or(f64::from(*or), |place| from.distance(place))
+        }
+        Expression::Sum(all) => all.iter().map(inner).sum(),
+        Expression::Product(all) => all.iter().map(inner).product(),
+        Expression::Quotient(one, two, or) => {
+            let (one, two) = (inner(one), inner(two));
+            if two == 0.0 { f64::from(*or) } else { one / two }
+        }
+        Expression::Negative(one) => -inner(one),
+        Expression::Absolute(one) => inner(one).abs(),
+        Expression::Decay { decay, of, target, scale, midpoint } => {
+            let away = (inner(of) - f64::from(*target)).abs();
+            let (scale, midpoint) = (f64::from(*scale), f64::from(*midpoint));
+            match decay {
+                Decay::Linear => (1.0 - (1.0 - midpoint) * away / scale).max(0.0),
+                Decay::Exponential => (midpoint.ln() * away / scale).exp(),
+                Decay::Gauss => (midpoint.ln() * (away / scale).powi(2)).exp(),
+            }
+        }
+    }
+}
+
+fn holds(filter: &Filter<PointKey>, point: &TaggedPoint) -> bool {
+    meets(Some(filter), point)
+}
+
+fn number(value: &Value) -> Option<f64> {
+    value.as_f64().or_else(|| seconds(value))
+}
+
+fn number_of(from: OrderFrom) -> f64 {
+    match from {
+        #[expect(clippy::cast_precision_loss, reason = "as engines have it")]
+        OrderFrom::Integer(number) => number as f64,
+        OrderFrom::Float(number) => number,
+        OrderFrom::Datetime(time) => match time.duration_since(std::time::UNIX_EPOCH) {
+            Ok(since) => since.as_secs_f64(),
+            Err(before) => -before.duration().as_secs_f64(),
+        },
+    }
+}
+
+/// Seconds since 1970.
+fn seconds(value: &Value) -> Option<f64> {
+    let time = humantime::parse_rfc3339(value.as_str()?).ok()?;
+    Some(number_of(OrderFrom::Datetime(time)))
+}
+
+/// To between 0 and 1, as Qdrant does.
+fn squash(score: f32) -> f32 {
+    0.5 * (score / (1.0 + score.abs()) + 1.0)
+}
