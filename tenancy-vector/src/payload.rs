@@ -167,7 +167,7 @@ mod tests {
             assert!(PayloadKey::parse(plain).is_ok(), "{plain}");
             assert!(ensure_storable(&Map::from_iter([(plain.to_owned(), json!(1))])).is_ok(), "{plain}");
         }
-        for bad in ["", ".", "a..b", "a[]", "a b", "\"a\"", "ä", "a.", &"a".repeat(257)] {
+        for bad in ["", ".", "a..b", "[]", "a[0]", "a[][]", "a b", "\"a\"", "ä", "a.", &"a".repeat(257)] {
             assert!(matches!(PayloadKey::parse(bad), Err(VectorError::BadKey)), "{bad}");
         }
     }
@@ -186,23 +186,31 @@ mod tests {
     }
 
     #[test]
-    fn values_are_compared_without_conversion_and_in_lists() {
-        let payload = json!({"a": {"b": ["x", 1]}, "n": 1, "f": 1.0, "t": "1", "flag": true});
+    fn a_key_names_what_its_steps_lead_to() {
+        let payload = json!({"a": {"b": ["x", 1]}, "l": [{"n": 1}, {"n": [2]}, 3], "n": 1});
         let payload = payload.as_object().unwrap();
-        let holds = |key: &str, value: FilterValue| {
-            PayloadKey::parse(key).unwrap().find(payload).is_some_and(|found| value.matches(found))
-        };
-        assert!(holds("a.b", "x".into()) && holds("a.b", 1.into()));
-        assert!(holds("n", 1.into()) && holds("t", "1".into()) && holds("flag", true.into()));
-        for (key, value) in [
-            ("n", FilterValue::from("1")),
-            ("t", 1.into()),
-            ("f", 1.into()),
-            ("flag", "true".into()),
-            ("a", "b".into()),
+        for (key, wanted) in [
+            ("n", json!([1])),
+            ("a.b", json!([["x", 1]])),
+            ("a.b[]", json!(["x", 1])),
+            ("l[].n", json!([1, [2]])),
+            ("l.n", json!([])),
+            ("n[]", json!([])),
+            ("a.b.c", json!([])),
+            ("missing", json!([])),
         ] {
-            assert!(!holds(key, value), "{key}");
+            assert_eq!(json!(PayloadKey::parse(key).unwrap().find(payload)), wanted, "{key}");
         }
-        assert!(!holds("a.b.c", "x".into()) && !holds("missing", true.into()));
+    }
+
+    #[test]
+    fn objects_are_made_and_values_taken_out_along_a_key() {
+        let mut payload = json!({"a": {"b": 1}, "n": 1}).as_object().unwrap().clone();
+        let key = |text| PayloadKey::parse(text).unwrap();
+        assert!(key("n.x").make(&mut payload).is_none(), "a number stands in the way");
+        key("a.c.d").make(&mut payload).unwrap().insert("e".to_owned(), json!(2));
+        key("a.b").remove(&mut payload);
+        key("missing.b").remove(&mut payload);
+        assert_eq!(json!(payload), json!({"a": {"c": {"d": {"e": 2}}}, "n": 1}));
     }
 }

@@ -142,17 +142,12 @@ impl TenantVectors {
             return Ok(Deleted { removed: 0, not_visible: 0 });
         }
         let keys: Vec<_> = keys.into_iter().collect();
-        let removed = self
-            .write(entered, async |scope| {
-                let there = CountRequest { condition: Some(Filter::HasId(keys.clone())) };
-                let there = self.engine.backend.count(scope, there).await?;
-                let writes = vec![Write::Delete(Selector::Keys(keys))];
-                self.engine.backend.write(scope, self.request(writes)).await?;
-                Ok(there)
-            })
-            .await?;
+        let there = CountRequest { condition: Some(Filter::HasId(keys.clone())) };
+        let scope = self.scope(entered);
+        let removed = self.read(entered, self.engine.backend.count(&scope, there)).await?;
         // More than were asked for: somebody's.
         let not_visible = asked.checked_sub(removed).ok_or(Denial::StoreBreach)?;
+        self.do_writes(entered, vec![Write::Delete(Selector::Keys(keys))]).await?;
         Ok(Deleted { removed, not_visible })
     }
 

@@ -3,81 +3,53 @@
 
 #[expect(dead_code, reason = "the cases are for back ends")]
 mod cases;
+#[path = "cases/fake.rs"]
+mod fake;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use serde_json::{Map, Value};
+use fake::{Fake, Hooks};
 use tenancy_core::{
     CorpusVersion, Credential, Denial, Gate, MemoryCorpusVersions, Outcome, Reach, Realm, StoreName, StoreVerdict,
     TenantContext, TenantId,
 };
 use tenancy_testkit::TestTenants;
 use tenancy_vector::conformance::{self, ReferenceBackend};
-use tenancy_vector::{
-    BackendError, PointKey, QueryRequest, ScoredPayload, TenantVectors, UpsertRequest, VectorBackend, VectorError,
-    VectorScope, VectorStore,
-};
+use tenancy_vector::{BackendError, TenantVectors, VectorError, VectorStore, Write, WriteRequest};
 use tokio::sync::Semaphore;
 
-/// A back end that stops before each write until it is let go, and then may fail.
+/// Stops before each write until it is let go, and then may fail.
 #[derive(Clone)]
 struct Held {
-    honest: ReferenceBackend,
     reached: Arc<Semaphore>,
     go: Arc<Semaphore>,
     fails: bool,
+    never_counts: bool,
 }
 
 impl Held {
     fn new(fails: bool) -> Self {
         let semaphore = || Arc::new(Semaphore::new(0));
-        Self { honest: ReferenceBackend::new(), reached: semaphore(), go: semaphore(), fails }
-    }
-
-    async fn hold(&self) -> Result<(), BackendError> {
-        self.reached.add_permits(1);
-        self.go.acquire().await.unwrap().forget();
-        if self.fails { Err(BackendError::failed("no")) } else { Ok(()) }
+        Self { reached: semaphore(), go: semaphore(), fails, never_counts: false }
     }
 }
 
 #[async_trait]
-impl VectorBackend for Held {
-    async fn upsert(&self, scope: VectorScope<'_>, request: UpsertRequest) -> Result<(), BackendError> {
-        self.hold().await?;
-        self.honest.upsert(scope, request).await
+impl Hooks for Held {
+    async fn before_write(&self, _request: &WriteRequest) -> Result<bool, BackendError> {
+        self.reached.add_permits(1);
+        self.go.acquire().await.unwrap().forget();
+        if self.fails { Err(BackendError::failed("no")) } else { Ok(true) }
     }
 
-    async fn query(&self, scope: VectorScope<'_>, request: QueryRequest) -> Result<Vec<ScoredPayload>, BackendError> {
-        self.honest.query(scope, request).await
-    }
-
-    async fn retrieve(
-        &self,
-        scope: VectorScope<'_>,
-        keys: Vec<PointKey>,
-    ) -> Result<Vec<Map<String, Value>>, BackendError> {
-        self.honest.retrieve(scope, keys).await
-    }
-
-    async fn delete(&self, scope: VectorScope<'_>, keys: Vec<PointKey>) -> Result<u64, BackendError> {
-        self.hold().await?;
-        self.honest.delete(scope, keys).await
-    }
-
-    async fn count(&self, scope: VectorScope<'_>) -> Result<u64, BackendError> {
-        // A read that never comes back.
-        if self.fails { std::future::pending().await } else { self.honest.count(scope).await }
-    }
-
-    async fn drop_partition(&self, scope: VectorScope<'_>) -> Result<(), BackendError> {
-        self.honest.drop_partition(scope).await
-    }
-
-    async fn verify_dropped(&self, scope: VectorScope<'_>) -> Result<StoreVerdict, BackendError> {
-        self.honest.verify_dropped(scope).await
+    async fn before_read(&self, name: &'static str) -> Result<(), BackendError> {
+        if self.never_counts && name == "count" {
+            // A read that never comes back.
+            std::future::pending::<()>().await;
+        }
+        Ok(())
     }
 }
 
@@ -108,7 +80,7 @@ async fn one_back_end_under_two_realms_keeps_them_apart() {
     let mine = cases::of(&ours, &of(&ours), "acme").await;
     mine.upsert(vec![cases::point("A1", 0.5, "a")]).await.unwrap();
     let others = cases::of(&theirs, &of(&theirs), "acme").await;
-    assert_eq!((mine.count().await.unwrap(), others.count().await.unwrap()), (1, 0));
+    assert_eq!((mine.count(None).await.unwrap(), others.count(None).await.unwrap()), (1, 0));
 }
 
 async fn every_call(mine: &TenantVectors) -> [Option<Denial>; 5] {
@@ -123,7 +95,7 @@ async fn every_call(mine: &TenantVectors) -> [Option<Denial>; 5] {
         denial(mine.query(&cases::near()).await),
         denial(mine.get(&[cases::id("A1")]).await),
         denial(mine.delete(&[cases::id("A9")]).await),
-        denial(mine.count().await),
+        denial(mine.count(None).await),
     ]
 }
 
@@ -158,7 +130,7 @@ async fn documents_have_no_version_during_a_write_and_a_new_one_after_it() {
         let tenants =
             TestTenants::builder().build_with(|ready| ready.corpus_versions(MemoryCorpusVersions::new())).await;
         let backend = Held::new(fails);
-        let store = VectorStore::new(tenants.realm(), backend.clone(), cases::schema());
+        let store = VectorStore::new(tenants.realm(), Fake::new(backend.clone()), cases::schema());
         let (context, other) = (tenants.context("acme").await, tenants.context("globex").await);
         let mine = store.scoped(&context).unwrap();
         let neighbour = version(tenants.realm(), &other).await;
@@ -196,7 +168,7 @@ async fn documents_have_no_version_during_a_write_and_a_new_one_after_it() {
 async fn a_write_goes_on_when_its_caller_is_dropped() {
     let tenants = TestTenants::new().await;
     let backend = Held::new(false);
-    let store = VectorStore::new(tenants.realm(), backend.clone(), cases::schema());
+    let store = VectorStore::new(tenants.realm(), Fake::new(backend.clone()), cases::schema());
     let context = tenants.context("acme").await;
     let mine = store.scoped(&context).unwrap();
     let before = version(tenants.realm(), &context).await;
@@ -217,15 +189,16 @@ async fn a_write_goes_on_when_its_caller_is_dropped() {
         }
     });
     assert_ne!(Some(settled.await.unwrap()), before);
-    assert_eq!(mine.count().await.unwrap(), 1);
+    assert_eq!(mine.count(None).await.unwrap(), 1);
 }
 
 #[tokio::test]
 async fn a_read_that_hangs_ends_at_the_deadline() {
     let tenants = TestTenants::builder().build_with(|ready| ready.max_request(Duration::from_millis(300))).await;
-    let store = VectorStore::new(tenants.realm(), Held::new(true), cases::schema());
+    let store =
+        VectorStore::new(tenants.realm(), Fake::new(Held { never_counts: true, ..Held::new(true) }), cases::schema());
     let mine = store.scoped(&tenants.context("acme").await).unwrap();
-    let ended = tokio::time::timeout(Duration::from_secs(10), mine.count()).await.unwrap();
+    let ended = tokio::time::timeout(Duration::from_secs(10), mine.count(None)).await.unwrap();
     assert!(matches!(ended, Err(VectorError::Denied(Denial::DeadlinePassed))));
     assert_eq!(cases::denied(&tenants, "acme", "deadline.passed").await, 1);
 }
@@ -234,7 +207,7 @@ async fn a_read_that_hangs_ends_at_the_deadline() {
 async fn a_writer_that_passed_the_fence_before_the_erasure_writes_nothing() {
     let tenants = TestTenants::new().await;
     let backend = Held::new(false);
-    let store = VectorStore::new(tenants.realm(), backend.clone(), cases::schema());
+    let store = VectorStore::new(tenants.realm(), Fake::new(backend.clone()), cases::schema());
     let mine = cases::of(&tenants, &store, "acme").await;
     let theirs = cases::of(&tenants, &store, "globex").await;
     backend.go.add_permits(2);
@@ -259,52 +232,24 @@ async fn a_writer_that_passed_the_fence_before_the_erasure_writes_nothing() {
     let later = mine.upsert(vec![cases::point("A3", 0.5, "a")]).await;
     assert!(matches!(later, Err(VectorError::Denied(Denial::TenantErased))), "refused by the fence");
     assert_eq!(tenants.realm().erase_store(&grant, life, &store).await, Ok(StoreVerdict::Verified), "still gone");
-    assert_eq!(theirs.count().await.unwrap(), 1);
+    assert_eq!(theirs.count(None).await.unwrap(), 1);
 }
 
 #[tokio::test]
 async fn the_conformance_suite_tells_a_back_end_that_forgot_a_rule() {
     let tenants = TestTenants::new().await;
     let (one, two) = (tenants.context("acme").await, tenants.context("globex").await);
-    let broken = conformance::run(tenants.realm(), Forgetful(ReferenceBackend::new()), &one, &two).await;
+    let broken = conformance::run(tenants.realm(), Fake::new(Forgetful), &one, &two).await;
     assert!(matches!(broken, Err(conformance::Nonconformance::Broken(_))), "{broken:?}");
     conformance::run(tenants.realm(), ReferenceBackend::new(), &one, &two).await.unwrap();
 }
 
 /// Takes deletions for done.
-struct Forgetful(ReferenceBackend);
+struct Forgetful;
 
 #[async_trait]
-impl VectorBackend for Forgetful {
-    async fn upsert(&self, scope: VectorScope<'_>, request: UpsertRequest) -> Result<(), BackendError> {
-        self.0.upsert(scope, request).await
-    }
-
-    async fn query(&self, scope: VectorScope<'_>, request: QueryRequest) -> Result<Vec<ScoredPayload>, BackendError> {
-        self.0.query(scope, request).await
-    }
-
-    async fn retrieve(
-        &self,
-        scope: VectorScope<'_>,
-        keys: Vec<PointKey>,
-    ) -> Result<Vec<Map<String, Value>>, BackendError> {
-        self.0.retrieve(scope, keys).await
-    }
-
-    async fn delete(&self, _: VectorScope<'_>, keys: Vec<PointKey>) -> Result<u64, BackendError> {
-        Ok(keys.len() as u64)
-    }
-
-    async fn count(&self, scope: VectorScope<'_>) -> Result<u64, BackendError> {
-        self.0.count(scope).await
-    }
-
-    async fn drop_partition(&self, scope: VectorScope<'_>) -> Result<(), BackendError> {
-        self.0.drop_partition(scope).await
-    }
-
-    async fn verify_dropped(&self, scope: VectorScope<'_>) -> Result<StoreVerdict, BackendError> {
-        self.0.verify_dropped(scope).await
+impl Hooks for Forgetful {
+    async fn before_write(&self, request: &WriteRequest) -> Result<bool, BackendError> {
+        Ok(!request.writes().iter().any(|write| matches!(write, Write::Delete(_))))
     }
 }

@@ -4,69 +4,44 @@
 
 #[expect(dead_code, reason = "the cases are for back ends that tell the truth")]
 mod cases;
+#[path = "cases/fake.rs"]
+mod fake;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
+use fake::{Fake, Hooks};
 use serde_json::{Map, Value, json};
-use tenancy_core::{Denial, StoreVerdict};
+use tenancy_core::Denial;
 use tenancy_testkit::TestTenants;
-use tenancy_vector::conformance::ReferenceBackend;
-use tenancy_vector::{
-    BackendError, Filter, PayloadKey, PointKey, QueryRequest, ScoredPayload, UpsertRequest, VectorBackend, VectorError,
-    VectorScope, VectorStore,
-};
+use tenancy_vector::{BackendError, Filter, PayloadKey, ScoredPayload, StoredPayload, VectorError, VectorStore};
 
 type Answers = Vec<(f32, Map<String, Value>)>;
 type Lie = Box<dyn Fn(&mut Answers) + Send + Sync>;
 
-/// An honest back end whose answers are changed on the way.
+/// Answers are changed on the way, and one point too many is counted.
 struct Liar {
-    honest: ReferenceBackend,
     lie: Lie,
     requests: Arc<AtomicU64>,
 }
 
 #[async_trait]
-impl VectorBackend for Liar {
-    async fn upsert(&self, scope: VectorScope<'_>, request: UpsertRequest) -> Result<(), BackendError> {
-        self.honest.upsert(scope, request).await
+impl Hooks for Liar {
+    async fn before_read(&self, name: &'static str) -> Result<(), BackendError> {
+        self.requests.fetch_add(u64::from(name == "query"), Ordering::Relaxed);
+        Ok(())
     }
 
-    async fn query(&self, scope: VectorScope<'_>, request: QueryRequest) -> Result<Vec<ScoredPayload>, BackendError> {
-        self.requests.fetch_add(1, Ordering::Relaxed);
-        let hits = self.honest.query(scope, request).await?;
-        let mut answers: Answers = hits.into_iter().map(ScoredPayload::into_parts).collect();
+    fn answers(&self, honest: Vec<ScoredPayload>) -> Vec<ScoredPayload> {
+        let parts = honest.into_iter().map(ScoredPayload::into_parts);
+        let mut answers: Answers = parts.map(|(score, stored)| (score, stored.into_parts().0)).collect();
         (self.lie)(&mut answers);
-        Ok(answers.into_iter().map(|(score, payload)| ScoredPayload::new(score, payload)).collect())
+        answers.into_iter().map(|(score, payload)| ScoredPayload::new(score, StoredPayload::new(payload))).collect()
     }
 
-    async fn retrieve(
-        &self,
-        scope: VectorScope<'_>,
-        keys: Vec<PointKey>,
-    ) -> Result<Vec<Map<String, Value>>, BackendError> {
-        let found = self.honest.retrieve(scope, keys).await?;
-        let mut answers: Answers = found.into_iter().map(|payload| (1.0, payload)).collect();
-        (self.lie)(&mut answers);
-        Ok(answers.into_iter().map(|(_, payload)| payload).collect())
-    }
-
-    async fn delete(&self, _: VectorScope<'_>, keys: Vec<PointKey>) -> Result<u64, BackendError> {
-        Ok(keys.len() as u64 + 1)
-    }
-
-    async fn count(&self, scope: VectorScope<'_>) -> Result<u64, BackendError> {
-        self.honest.count(scope).await
-    }
-
-    async fn drop_partition(&self, scope: VectorScope<'_>) -> Result<(), BackendError> {
-        self.honest.drop_partition(scope).await
-    }
-
-    async fn verify_dropped(&self, scope: VectorScope<'_>) -> Result<StoreVerdict, BackendError> {
-        self.honest.verify_dropped(scope).await
+    fn counted(&self, honest: u64) -> u64 {
+        honest + 1
     }
 }
 
@@ -75,8 +50,8 @@ async fn liar(
     lie: impl Fn(&mut Answers) + Send + Sync + 'static,
 ) -> (VectorStore, Arc<AtomicU64>) {
     let requests = Arc::new(AtomicU64::new(0));
-    let liar = Liar { honest: ReferenceBackend::new(), lie: Box::new(lie), requests: Arc::clone(&requests) };
-    let store = VectorStore::new(tenants.realm(), liar, cases::schema());
+    let liar = Liar { lie: Box::new(lie), requests: Arc::clone(&requests) };
+    let store = VectorStore::new(tenants.realm(), Fake::new(liar), cases::schema());
     let mine = cases::of(tenants, &store, "acme").await;
     mine.upsert(vec![cases::point("A1", 0.5, "a"), cases::point("A2", 0.4, "a")]).await.unwrap();
     (store, requests)
@@ -92,7 +67,7 @@ async fn foreign(tenants: &TestTenants) -> Map<String, Value> {
     let spy = Arc::clone(&taken);
     let requests = Arc::default();
     let lie: Lie = Box::new(move |answers: &mut Answers| *spy.lock().unwrap() = answers[0].1.clone());
-    let backend = Liar { honest: ReferenceBackend::new(), lie, requests };
+    let backend = Fake::new(Liar { lie, requests });
     let store = VectorStore::new(tenants.realm(), backend, cases::schema());
     let theirs = cases::of(tenants, &store, "globex").await;
     theirs.upsert(vec![cases::point("B1", 1.0, "b")]).await.unwrap();

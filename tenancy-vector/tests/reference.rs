@@ -54,7 +54,7 @@ async fn v14_a_store_without_a_sparse_vector_refuses_one() {
         assert!(matches!(mine.query(&query).await, Err(VectorError::UnknownVector)));
     }
     let none = tenancy_vector::SparseVector::empty();
-    let plain = Point::new(cases::id("A1"), vec![1.0; 4], none, serde_json::Map::new()).unwrap();
+    let plain = Point::hybrid(cases::id("A1"), vec![1.0; 4], none, serde_json::Map::new()).unwrap();
     mine.upsert(vec![plain]).await.unwrap();
     assert_eq!(mine.query(&VectorQuery::dense(vec![1.0; 4]).unwrap()).await.unwrap().len(), 1);
 }
@@ -69,6 +69,6 @@ async fn a_partition_of_another_schema_is_refused() {
         VectorStore::new(tenants.realm(), backend.clone(), schema).scoped(&context).unwrap()
     };
     of(4).upsert(vec![cases::point("A1", 0.1, "a")]).await.unwrap();
-    let other = Point::new(cases::id("A2"), vec![1.0; 5], cases::terms(&[7]), serde_json::Map::new()).unwrap();
+    let other = Point::hybrid(cases::id("A2"), vec![1.0; 5], cases::terms(&[7]), serde_json::Map::new()).unwrap();
     assert!(matches!(of(5).upsert(vec![other]).await, Err(VectorError::SchemaMismatch)));
 }

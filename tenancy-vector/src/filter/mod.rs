@@ -254,7 +254,7 @@ mod tests {
             (Filter::All(vec![not(nothing()), one()]), "some"),
             (not(one()), "some"),
         ] {
-            let found = match filter.clone().reduce() {
+            let found = match filter.clone().reduce::<()>(&|_| Err(())).unwrap() {
                 Reduced::Nothing => "nothing",
                 Reduced::Everything => "everything",
                 Reduced::Some(_) => "some",

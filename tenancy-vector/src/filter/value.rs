@@ -122,3 +122,35 @@ impl<T> fmt::Debug for Range<T> {
         f.write_str("Range(..)")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn values_are_compared_without_conversion() {
+        for (value, there) in [
+            (FilterValue::from("1"), json!(1)),
+            (1.into(), json!("1")),
+            (1.into(), json!(1.5)),
+            (true.into(), json!("true")),
+            (true.into(), json!(1)),
+        ] {
+            assert!(!value.equals(&there), "{there}");
+        }
+        for value in [json!("1"), json!(1), json!(true)] {
+            assert!(FilterValue::of(&value).unwrap().equals(&value));
+        }
+        assert!([json!(1.5), json!(null), json!([1]), json!({})].iter().all(|value| FilterValue::of(value).is_none()));
+    }
+
+    #[test]
+    fn a_range_has_a_bound_and_bounds_are_numbers() {
+        assert!(Range::new(1.0..2.0).unwrap().holds(&1.0) && !Range::new(1.0..2.0).unwrap().holds(&2.0));
+        assert!(Range::new(..=2u64).unwrap().holds(&2));
+        assert!(matches!(Range::<f64>::new(..), Err(VectorError::FilterEmpty)));
+        assert!(matches!(Range::new(f64::NAN..), Err(VectorError::NotFinite)));
+    }
+}

@@ -136,16 +136,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_arm_keeps_its_scores_and_breaks_ties_by_key() {
-        let arm = vec![("b", 1.0), ("c", 2.0), ("a", 1.0)];
-        assert_eq!(rank(vec![arm], 2), [("c", 2.0), ("a", 1.0)]);
+    fn ties_go_by_key() {
+        assert_eq!(in_order(vec![("b", 1.0), ("c", 2.0), ("a", 1.0)]), [("c", 2.0), ("a", 1.0), ("b", 1.0)]);
     }
 
     #[test]
     fn ranks_are_fused_from_one_with_k_60() {
         let dense = vec![("a", 0.9), ("b", 0.8), ("c", 0.7)];
         let sparse = vec![("b", 4.0), ("d", 3.0)];
-        let fused = rank(vec![dense, sparse], 10);
+        let fused = fuse(&Fusion::ranks(), vec![dense, sparse], 10);
         let keys: Vec<_> = fused.iter().map(|(key, _)| *key).collect();
         assert_eq!(keys, ["b", "a", "d", "c"]);
         assert_eq!(fused[0].1, 1.0 / 62.0 + 1.0 / 61.0);
@@ -153,8 +152,26 @@ mod tests {
     }
 
     #[test]
+    fn a_weight_stretches_the_ranks_of_its_arm() {
+        let weighted = Fusion::weighted(vec![1.0, 3.0]).unwrap();
+        let fused = fuse(&weighted, vec![vec![("a", 1.0)], vec![("b", 2.0), ("c", 1.0)]], 10);
+        assert_eq!(fused, [("b", 1.0 / (60.0 + 1.0 / 3.0)), ("c", 1.0 / (60.0 + 2.0 / 3.0)), ("a", 1.0 / 61.0)]);
+        for bad in [0.0, -1.0, f32::NAN, f32::INFINITY] {
+            assert!(matches!(Fusion::weighted(vec![bad]), Err(VectorError::NotFinite)), "{bad}");
+        }
+    }
+
+    #[test]
     fn mirrored_ranks_tie_and_the_key_decides() {
-        let fused = rank(vec![vec![("b", 2.0), ("a", 1.0)], vec![("a", 2.0), ("b", 1.0)]], 1);
+        let fused = fuse(&Fusion::ranks(), vec![vec![("b", 2.0), ("a", 1.0)], vec![("a", 2.0), ("b", 1.0)]], 1);
         assert_eq!(fused[0].0, "a");
+    }
+
+    #[test]
+    fn scores_are_brought_to_a_common_scale() {
+        let fused = fuse(&Fusion::Scores, vec![vec![("a", 100.0), ("b", 300.0)], vec![("b", 0.5)]], 10);
+        assert_eq!(fused[0].0, "b");
+        // One score alone is in the middle; two are as far from the middle on either side.
+        assert!((fused[0].1 + fused[1].1 - 1.5).abs() < 1e-6, "{fused:?}");
     }
 }

@@ -340,7 +340,8 @@ mod tests {
         assert!(matches!(VectorQuery::dense(vec![]), Err(VectorError::VectorEmpty)));
         assert!(matches!(VectorQuery::sparse(SparseVector::empty()), Err(VectorError::VectorEmpty)));
         assert!(matches!(VectorQuery::hybrid(vec![f32::NAN], SparseVector::empty()), Err(VectorError::NotFinite)));
-        assert_eq!(VectorQuery::hybrid(vec![1.0], SparseVector::empty()).unwrap().sparse, None);
+        let without_terms = VectorQuery::hybrid(vec![1.0], SparseVector::empty()).unwrap();
+        assert_eq!(without_terms, VectorQuery::dense(vec![1.0]).unwrap());
     }
 
     #[test]

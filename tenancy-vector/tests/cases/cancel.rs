@@ -20,7 +20,7 @@ const CALLS: [(&str, Start); 5] = [
     ("vectors.query", |mine| Box::pin(async move { mine.query(&near()).await.map(drop) })),
     ("vectors.get", |mine| Box::pin(async move { mine.get(&[id("A1"), id("B1")]).await.map(drop) })),
     ("vectors.delete", |mine| Box::pin(async move { mine.delete(&[id("B1")]).await.map(drop) })),
-    ("vectors.count", |mine| Box::pin(async move { mine.count().await.map(drop) })),
+    ("vectors.count", |mine| Box::pin(async move { mine.count(None).await.map(drop) })),
 ];
 
 /// Drops a call after its k-th poll. True when it came to its end before.
@@ -58,7 +58,7 @@ pub(crate) async fn dropped_calls_leave_the_store_whole(store: impl Fn(&Realm) -
                 "{action} dropped after {polls} polls: {completed}"
             );
 
-            assert_eq!(theirs.count().await.unwrap(), 1, "{action} dropped after {polls} polls");
+            assert_eq!(theirs.count(None).await.unwrap(), 1, "{action} dropped after {polls} polls");
             mine.upsert(vec![point("A1", 0.5, "a"), point("A2", 0.5, "a")]).await.unwrap();
             assert_eq!(mine.query(&near()).await.unwrap().len(), 2, "{action} dropped after {polls} polls");
             if completed {

@@ -29,7 +29,7 @@ pub(crate) fn object(value: Value) -> Map<String, Value> {
 /// A point near the query of [`near`] by `closeness`, with one term, whose payload says whose it is.
 pub(crate) fn point(text: &str, closeness: f32, owner: &str) -> Point {
     let dense = vec![1.0, 1.0 - closeness, 0.0, 0.0];
-    Point::new(id(text), dense, terms(&[7]), object(json!({ "owner": owner }))).unwrap()
+    Point::hybrid(id(text), dense, terms(&[7]), object(json!({ "owner": owner }))).unwrap()
 }
 
 pub(crate) fn near() -> VectorQuery {
@@ -63,7 +63,7 @@ pub(crate) async fn ids_do_not_collide(tenants: &TestTenants, store: &VectorStor
         assert_eq!(owners(&one.get(&[id(&first)]).await.unwrap()), [Some("one")], "{mechanism}");
         assert_eq!(owners(&two.get(&[id(&second)]).await.unwrap()), [Some("two")], "{mechanism}");
         let gone = one.delete(&[id(&first)]).await.unwrap();
-        assert_eq!((gone.removed(), one.count().await.unwrap()), (1, 0), "{mechanism}");
+        assert_eq!((gone.removed(), one.count(None).await.unwrap()), (1, 0), "{mechanism}");
         assert_eq!(owners(&two.get(&[id(&second)]).await.unwrap()), [Some("two")], "intact: {mechanism}");
         assert_eq!(two.query(&near()).await.unwrap().len(), 1, "intact: {mechanism}");
         assert_eq!(two.delete(&[id(&second)]).await.unwrap().removed(), 1, "{mechanism}");
@@ -175,7 +175,7 @@ pub(crate) async fn lists_of_ids_reach_ones_own(tenants: &TestTenants, store: &V
         assert_eq!((deleted.removed(), deleted.not_visible()), (removed, not_visible), "{mechanism}");
         let recorded = denied(tenants, "acme", "scope.not_visible").await - before;
         assert_eq!(recorded, not_visible, "each is on record: {mechanism}");
-        assert_eq!(b.count().await.unwrap(), 1, "b is intact: {mechanism}");
+        assert_eq!(b.count(None).await.unwrap(), 1, "b is intact: {mechanism}");
     }
     assert_eq!(denied(tenants, "globex", "scope.not_visible").await, 0, "nothing is on b's record");
     assert_eq!(b.delete(&[id("B1")]).await.unwrap().removed(), 1);
@@ -197,16 +197,16 @@ pub(crate) async fn payloads_bring_no_tag(tenants: &TestTenants, store: &VectorS
             json!({}),
         ] {
             let payload = Map::from_iter([(key.to_owned(), value)]);
-            let refused = Point::new(id("A1"), vec![1.0; DIMENSION], terms(&[7]), payload);
+            let refused = Point::hybrid(id("A1"), vec![1.0; DIMENSION], terms(&[7]), payload);
             assert!(matches!(refused, Err(VectorError::ReservedKey)), "{key}");
         }
     }
     // Deeper down, and under a name that only resembles it, the words are the caller's.
     let payload =
         object(json!({ "owner": "a", "x": { "tenancy": { "life": theirs } }, "Tenancy": { "life": theirs } }));
-    a.upsert(vec![Point::new(id("A1"), vec![1.0; DIMENSION], terms(&[7]), payload.clone()).unwrap()]).await.unwrap();
+    a.upsert(vec![Point::hybrid(id("A1"), vec![1.0; DIMENSION], terms(&[7]), payload.clone()).unwrap()]).await.unwrap();
     assert_eq!(a.query(&near()).await.unwrap()[0].payload(), &payload, "it comes back as it went, without our tag");
-    assert_eq!((a.count().await.unwrap(), b.count().await.unwrap()), (1, 1));
+    assert_eq!((a.count(None).await.unwrap(), b.count(None).await.unwrap()), (1, 1));
     assert_eq!(b.query(&near()).await.unwrap().len(), 1);
     let _gone = (a.delete(&[id("A1")]).await.unwrap(), b.delete(&[id("B1")]).await.unwrap());
 }
@@ -250,7 +250,7 @@ pub(crate) async fn filters_only_narrow(tenants: &TestTenants, store: &VectorSto
 /// V14: what is wrong with a call is said plainly, and nothing is written.
 pub(crate) async fn wrong_calls_write_nothing(tenants: &TestTenants, store: &VectorStore) {
     let mine = of(tenants, store, "acme").await;
-    let of_dimension = |n| Point::new(id("A1"), vec![1.0; n], terms(&[7]), Map::new()).unwrap();
+    let of_dimension = |n| Point::hybrid(id("A1"), vec![1.0; n], terms(&[7]), Map::new()).unwrap();
     for n in [1, DIMENSION - 1, DIMENSION + 1, 4096] {
         let refused = mine.upsert(vec![point("A0", 0.1, "a"), of_dimension(n)]).await;
         assert!(matches!(refused, Err(VectorError::WrongDimension { expected: DIMENSION, found }) if found == n));
@@ -262,9 +262,9 @@ pub(crate) async fn wrong_calls_write_nothing(tenants: &TestTenants, store: &Vec
     let many = vec![id("A1"); TenantVectors::MAX_BATCH + 1];
     assert!(matches!(mine.get(&many).await, Err(VectorError::TooMany { .. })));
     assert!(matches!(mine.delete(&many).await, Err(VectorError::TooMany { .. })));
-    assert_eq!(mine.count().await.unwrap(), 0);
+    assert_eq!(mine.count(None).await.unwrap(), 0);
     mine.upsert(vec![]).await.unwrap();
     mine.upsert(vec![point("A1", 0.1, "a")]).await.unwrap();
-    assert_eq!(mine.count().await.unwrap(), 1, "positive control");
+    assert_eq!(mine.count(None).await.unwrap(), 1, "positive control");
     let _gone = mine.delete(&[id("A1")]).await.unwrap();
 }
