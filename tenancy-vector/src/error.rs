@@ -115,6 +115,16 @@ pub enum VectorError {
     /// What needs an index, on a key for which the schema has none that fits.
     #[error("the schema has no fitting index on the key")]
     NotIndexed,
+    /// A point whose value does not say where an ordered scroll goes on: a list, a number beyond 2^53, or a time in
+    /// another form than `2026-11-29T12:00:00Z`.
+    #[error("a point's value does not say where the order goes on")]
+    NotOrdered,
+    /// More points with one value than an ordered scroll can step over.
+    #[error("an ordered scroll has at most {most} points with one value")]
+    TooManyTies {
+        /// The largest number.
+        most: usize,
+    },
     /// A place beyond the earth, or an area that holds none.
     #[error("the place or area is not one on the earth")]
     BadPlace,

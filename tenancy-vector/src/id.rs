@@ -64,6 +64,10 @@ impl PointKey {
         Self(bytes)
     }
 
+    pub(crate) const fn to_bytes(self) -> [u8; 32] {
+        self.0
+    }
+
     /// The id to use in the engine: a uuid of version 8 made from the first 16 bytes.
     ///
     /// Engines take 128 bits at most, so this alone does not name the point. [`digest`](Self::digest) does, and is

@@ -100,6 +100,8 @@ pub use request::{
 pub use schema::{Distance, IndexKind, Schema, VectorKind};
 pub use scope::VectorScope;
 pub use store::{STORE, VectorStore};
-pub use tenant::TenantVectors;
+pub use tenant::{
+    Change, Cursor, Facet, GroupBy, HitGroup, Near, Page, Scroll, Select, TenantVectors, Upload, UploadError,
+};
 pub use text::{Language, TextOptions};
 pub use vector::{DenseVector, Input, MultiVector, SparseVector, Vector};

@@ -50,6 +50,20 @@ impl PayloadKey {
         })
     }
 
+    /// Each value it names, and each item of a list among them.
+    pub(crate) fn items<'a>(&self, payload: &'a Map<String, Value>) -> impl Iterator<Item = &'a Value> + use<'a> {
+        self.find(payload).into_iter().flat_map(|value| match value {
+            Value::Array(items) => items.as_slice(),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
+                std::slice::from_ref(value)
+            }
+        })
+    }
+
+    pub(crate) fn goes_through_a_list(&self) -> bool {
+        self.0.contains('[')
+    }
+
     /// The object it names, made where there is none. `None` where something else stands in the way, or a list.
     pub(crate) fn make<'a>(&self, payload: &'a mut Map<String, Value>) -> Option<&'a mut Map<String, Value>> {
         self.0.split('.').try_fold(payload, |object, step| {

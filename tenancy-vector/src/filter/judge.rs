@@ -25,16 +25,16 @@ impl Condition {
     ) -> Option<bool> {
         let inner = |filter: &Self| filter.judge_with(key, payload, engine);
         match self {
-            Self::Equals(path, value) => Some(items(path, payload).any(|item| value.equals(item))),
+            Self::Equals(path, value) => Some(path.items(payload).any(|item| value.equals(item))),
             Self::AnyOf(path, values) => {
-                Some(items(path, payload).any(|item| values.iter().any(|value| value.equals(item))))
+                Some(path.items(payload).any(|item| values.iter().any(|value| value.equals(item))))
             }
-            Self::Within(path, range) => any(items(path, payload).map(|item| match item.as_f64() {
+            Self::Within(path, range) => any(path.items(payload).map(|item| match item.as_f64() {
                 Some(number) if number.abs() > MAX_EXACT => None,
                 Some(number) => Some(range.holds(&number)),
                 None => Some(false),
             })),
-            Self::During(path, range) => any(items(path, payload).map(|item| Some(range.holds(&instant(item)?)))),
+            Self::During(path, range) => any(path.items(payload).map(|item| Some(range.holds(&instant(item)?)))),
             Self::Inside(..) | Self::Words(..) | Self::HasVector(_) => engine(self),
             Self::Items(path, range) => {
                 let found = path.find(payload);
@@ -54,7 +54,7 @@ impl Condition {
             })),
             Self::HasId(keys) => Some(keys.contains(key)),
             Self::Nested(path, filter) => {
-                let objects = items(path, payload).filter_map(Value::as_object);
+                let objects = path.items(payload).filter_map(Value::as_object);
                 any(objects.map(|object| filter.judge_with(key, object, engine)))
             }
             Self::All(filters) => not(any(filters.iter().map(|filter| not(inner(filter))))),
@@ -72,16 +72,6 @@ impl Condition {
             Self::Not(filter) => not(inner(filter)),
         }
     }
-}
-
-/// Each value that a key names, and each item of a list among them.
-fn items<'a>(path: &PayloadKey, payload: &'a Map<String, Value>) -> impl Iterator<Item = &'a Value> {
-    path.find(payload).into_iter().flat_map(|value| match value {
-        Value::Array(items) => items.as_slice(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
-            std::slice::from_ref(value)
-        }
-    })
 }
 
 fn count(value: &Value) -> u64 {
@@ -122,6 +112,6 @@ const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
 impl Place {
     /// Whether one of the places that a key names is in an area.
     pub(crate) fn any_of(path: &PayloadKey, payload: &Map<String, Value>, wanted: impl Fn(Self) -> bool) -> bool {
-        items(path, payload).filter_map(Self::of).any(wanted)
+        path.items(payload).filter_map(Self::of).any(wanted)
     }
 }

@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use tenancy_core::TenantContext;
+
 use super::{Example, Recommend, VectorQuery, Wanted};
 use crate::error::VectorError;
 use crate::filter::{Filter, Reduced};
@@ -14,35 +16,17 @@ use crate::text;
 use crate::vector::{DenseVector, Input, Vector};
 
 /// A query to send, or none where nothing can be found.
-pub(crate) type Lowered = Option<Search>;
+type Lowered = Option<Search>;
+
+/// The vectors of the points named as examples.
+pub(crate) type Examples = HashMap<ExternalId, BTreeMap<VectorName, Vector>>;
 
 /// What lowering needs to know.
-pub(crate) struct Lowering<'a, K> {
+pub(crate) struct Lowering<'a> {
     pub(crate) schema: &'a Schema,
-    /// The tenant's own key of an id.
-    pub(crate) key: K,
-    /// The vectors of the points named as examples.
-    pub(crate) examples: &'a HashMap<ExternalId, BTreeMap<VectorName, Vector>>,
-}
-
-/// Lowers a query whose examples were read.
-pub(crate) fn lower<K: Fn(&ExternalId) -> Result<PointKey, VectorError>>(
-    query: &VectorQuery,
-    lowering: &Lowering<'_, K>,
-) -> Result<Lowered, VectorError> {
-    let mut room = VectorQuery::MAX_SEARCHES;
-    let limit = query.limit.unwrap_or(DEFAULT_LIMIT);
-    let Some(mut search) = lowering.search(query, limit, VectorQuery::MAX_LEVELS, &mut room)? else { return Ok(None) };
-    let named: HashSet<_> = query.examples().collect();
-    if !named.is_empty() {
-        let keys = named.into_iter().map(&lowering.key).collect::<Result<_, _>>()?;
-        let others = Filter::Not(Box::new(Filter::HasId(keys)));
-        search.condition = Some(match search.condition.take() {
-            Some(condition) => Filter::All(vec![condition, others]),
-            None => others,
-        });
-    }
-    Ok(Some(search))
+    /// Whose keys its ids become.
+    pub(crate) context: &'a TenantContext,
+    pub(crate) examples: &'a Examples,
 }
 
 impl VectorQuery {
@@ -68,7 +52,24 @@ impl VectorQuery {
     }
 }
 
-impl<K: Fn(&ExternalId) -> Result<PointKey, VectorError>> Lowering<'_, K> {
+impl Lowering<'_> {
+    /// Lowers a query whose examples were read, perhaps with another limit than its own.
+    pub(crate) fn lower(&self, query: &VectorQuery, limit: Option<usize>) -> Result<Lowered, VectorError> {
+        let mut room = VectorQuery::MAX_SEARCHES;
+        let limit = limit.or(query.limit).unwrap_or(DEFAULT_LIMIT);
+        let search = self.search(query, limit, VectorQuery::MAX_LEVELS, &mut room)?;
+        let (Some(mut search), named) = (search, query.examples().collect::<HashSet<_>>()) else { return Ok(None) };
+        if !named.is_empty() {
+            let keys = named.into_iter().map(|id| self.key(id)).collect::<Result<_, _>>()?;
+            let others = Filter::Not(Box::new(Filter::HasId(keys)));
+            search.condition = Some(match search.condition.take() {
+                Some(condition) => Filter::All(vec![condition, others]),
+                None => others,
+            });
+        }
+        Ok(Some(search))
+    }
+
     fn search(
         &self,
         query: &VectorQuery,
@@ -154,7 +155,11 @@ impl<K: Fn(&ExternalId) -> Result<PointKey, VectorError>> Lowering<'_, K> {
     pub(crate) fn condition(&self, filter: Option<&Filter>) -> Result<Reduced, VectorError> {
         let Some(filter) = filter else { return Ok(Reduced::Everything) };
         filter.ensure_indexed(self.schema)?;
-        filter.clone().reduce(&self.key)
+        filter.clone().reduce(&|id: &ExternalId| self.key(id))
+    }
+
+    fn key(&self, id: &ExternalId) -> Result<PointKey, VectorError> {
+        Ok(PointKey::derive(self.context, id)?)
     }
 
     fn vector(&self, using: &VectorName, input: &Input) -> Result<Vector, VectorError> {

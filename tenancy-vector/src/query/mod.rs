@@ -6,7 +6,7 @@ mod lower;
 use std::fmt;
 
 pub use fusion::{Fusion, Ranks, fuse, in_order};
-pub(crate) use lower::{Lowering, lower};
+pub(crate) use lower::{Examples, Lowering};
 
 use crate::error::VectorError;
 use crate::filter::Filter;

@@ -109,8 +109,7 @@ impl VectorBackend for ReferenceBackend {
         Ok(self.read(scope, |points| {
             let mut counts = BTreeMap::<FilterValue, u64>::new();
             for point in points.of(scope.life()).filter(|point| meets(request.condition(), point)) {
-                let values = request.key().find(point.payload()).into_iter().flat_map(items);
-                let values: HashSet<_> = values.filter_map(FilterValue::of).collect();
+                let values: HashSet<_> = request.key().items(point.payload()).filter_map(FilterValue::of).collect();
                 for value in values {
                     *counts.entry(value).or_default() += 1;
                 }
@@ -286,16 +285,14 @@ fn as_engine(condition: &Condition, point: &TaggedPoint, payload: &Map<String, V
     match condition {
         Filter::HasVector(name) => point.vectors().contains_key(name),
         Filter::Inside(path, area) => Place::any_of(path, payload, |place| area.holds(place)),
-        Filter::Words(path, words) => {
-            path.find(payload).into_iter().flat_map(items).filter_map(Value::as_str).any(|text| {
-                let (text, wanted) = (words_of(text), words_of(words.text()));
-                match words {
-                    Words::All(_) => wanted.iter().all(|word| text.contains(word)),
-                    Words::Any(_) => wanted.iter().any(|word| text.contains(word)),
-                    Words::Phrase(_) => text.windows(wanted.len().max(1)).any(|part| part == wanted),
-                }
-            })
-        }
+        Filter::Words(path, words) => path.items(payload).filter_map(Value::as_str).any(|text| {
+            let (text, wanted) = (words_of(text), words_of(words.text()));
+            match words {
+                Words::All(_) => wanted.iter().all(|word| text.contains(word)),
+                Words::Any(_) => wanted.iter().any(|word| text.contains(word)),
+                Words::Phrase(_) => text.windows(wanted.len().max(1)).any(|part| part == wanted),
+            }
+        }),
         // Times that are not written in the one way that all read alike.
         _other => false,
     }
@@ -304,14 +301,4 @@ fn as_engine(condition: &Condition, point: &TaggedPoint, payload: &Map<String, V
 fn words_of(text: &str) -> Vec<String> {
     let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     words.map(str::to_lowercase).collect()
-}
-
-fn items(value: &Value) -> impl Iterator<Item = &Value> {
-    match value {
-        Value::Array(items) => items.as_slice(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
-            std::slice::from_ref(value)
-        }
-    }
-    .iter()
 }

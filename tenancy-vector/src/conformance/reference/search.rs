@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::compare::Comparison;
-use super::{items, meets};
+use super::meets;
 use crate::filter::{Filter, Place};
 use crate::id::PointKey;
 use crate::query::{fuse, in_order};
@@ -104,7 +104,7 @@ pub(super) fn ordered<'p>(points: &[&'p TaggedPoint], order: &Order) -> Vec<&'p 
     let mut valued: Vec<_> = points
         .iter()
         .filter_map(|point| {
-            let values = order.key().find(point.payload()).into_iter().flat_map(items).filter_map(number);
+            let values = order.key().items(point.payload()).filter_map(number);
             let value = values.map(|value| sign * value).filter(|value| *value >= from).min_by(f64::total_cmp)?;
             Some((value, key(point), *point))
         })

@@ -1,24 +1,32 @@
 //! The vectors of one tenant.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+mod browse;
+mod change;
+mod find;
+mod groups;
+mod upload;
+
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
 use tenancy_core::{Denial, Entered, Pass};
 
-use crate::answers::{self, Hits};
+pub use browse::{Cursor, Facet, Near, Page, Scroll};
+pub use change::{Change, Select};
+pub use groups::{GroupBy, HitGroup};
+pub use upload::{Upload, UploadError};
+
 use crate::error::{BackendError, VectorError};
-use crate::filter::{Condition, Filter, Reduced};
+use crate::filter::{Filter, Reduced};
 use crate::id::{ExternalId, PointKey};
-use crate::name::VectorName;
 use crate::point::{Deleted, Found, Hit, Point};
-use crate::query::{Lowering, VectorQuery, lower};
-use crate::request::{CountRequest, QueryRequest, Selector, TaggedPoint, UpsertMode, Write, WriteRequest};
+use crate::query::{Examples, Lowering, VectorQuery};
+use crate::request::{CountRequest, Selector, TaggedPoint, UpsertMode, Write, WriteRequest};
 use crate::scope::{Partition, VectorScope};
 use crate::store::Engine;
 use crate::tag;
 use crate::text;
-use crate::vector::Vector;
 
 /// The vectors of one tenant. Made by [`VectorStore::scoped`](crate::VectorStore::scoped) only; owned, cheap to clone.
 ///
@@ -40,6 +48,9 @@ pub struct TenantVectors {
 impl TenantVectors {
     /// The most points of one upsert, and ids of one deletion or look-up.
     pub const MAX_BATCH: usize = 10_000;
+
+    /// The most queries of one batch.
+    pub const MAX_QUERIES: usize = 64;
 
     pub(crate) const fn new(pass: Pass, engine: Arc<Engine>, partition: Partition) -> Self {
         Self { pass, engine, partition }
@@ -68,10 +79,28 @@ impl TenantVectors {
     /// The tenant's points that fit the query best, the best first, at most as many as the query's limit.
     ///
     /// # Errors
-    /// [`VectorError::WrongDimension`], [`VectorError::UnknownVector`], [`VectorError::Backend`].
+    /// Those of the query's parts against the schema: [`VectorError::WrongDimension`], [`VectorError::UnknownVector`],
+    /// [`VectorError::WrongKind`], [`VectorError::WrongIndex`], [`VectorError::NotIndexed`], [`VectorError::NoArm`],
+    /// [`VectorError::QueryTooLarge`]; [`VectorError::Denied`] with [`Denial::NotVisible`] for an example that is not
+    /// among the tenant's points, another's or nobody's; [`VectorError::NoVector`]; [`VectorError::Backend`].
     pub async fn query(&self, query: &VectorQuery) -> Result<Vec<Hit>, VectorError> {
         let entered = self.pass.enter("vectors.query").await?;
-        let hits = self.find(&entered, query).await;
+        let hits = self.find(&entered, std::slice::from_ref(query), None).await;
+        let only = hits.map(|hits| hits.into_iter().flatten().collect());
+        end(entered, only, Entered::done)
+    }
+
+    /// The hits of several queries, in their order, asked for in one request where the back end can.
+    ///
+    /// # Errors
+    /// As [`query`](Self::query), of the first that fails; [`VectorError::TooMany`] for more than
+    /// [`MAX_QUERIES`](Self::MAX_QUERIES).
+    pub async fn query_batch(&self, queries: &[VectorQuery]) -> Result<Vec<Vec<Hit>>, VectorError> {
+        let entered = self.pass.enter("vectors.query_batch").await?;
+        let hits = match queries.len() {
+            0..=Self::MAX_QUERIES => self.find(&entered, queries, None).await,
+            _more => Err(VectorError::TooMany { most: Self::MAX_QUERIES }),
+        };
         end(entered, hits, Entered::done)
     }
 
@@ -83,8 +112,20 @@ impl TenantVectors {
     /// # Errors
     /// [`VectorError::TooMany`], [`VectorError::Backend`].
     pub async fn get(&self, ids: &[ExternalId]) -> Result<Vec<Found>, VectorError> {
+        self.get_points(ids, false).await
+    }
+
+    /// As [`get`](Self::get), with the vectors.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub async fn get_with_vectors(&self, ids: &[ExternalId]) -> Result<Vec<Found>, VectorError> {
+        self.get_points(ids, true).await
+    }
+
+    async fn get_points(&self, ids: &[ExternalId], vectors: bool) -> Result<Vec<Found>, VectorError> {
         let entered = self.pass.enter("vectors.get").await?;
-        let found = self.look_up(&entered, ids, false).await;
+        let found = self.look_up(&entered, ids, vectors).await;
         if let Ok(found) = &found {
             let missing = found.iter().filter(|found| found.point().is_none()).count();
             self.note_not_visible("vectors.get", missing as u64);
@@ -122,15 +163,10 @@ impl TenantVectors {
 
     async fn write_points(&self, entered: &Entered<'_>, points: Vec<Point>) -> Result<(), VectorError> {
         ensure_batch(points.len())?;
-        let mut ids = HashSet::with_capacity(points.len());
-        if !points.iter().all(|point| ids.insert(&point.id)) {
-            return Err(VectorError::DuplicateId);
+        match self.upserts(entered, points, UpsertMode::Replace)? {
+            Some(write) => self.do_writes(entered, vec![write]).await,
+            None => Ok(()),
         }
-        if points.is_empty() {
-            return Ok(());
-        }
-        let points = points.into_iter().map(|point| self.tagged(entered, point)).collect::<Result<_, _>>()?;
-        self.do_writes(entered, vec![Write::Upsert { points, mode: UpsertMode::Replace }]).await
     }
 
     async fn delete_points(&self, entered: &Entered<'_>, ids: &[ExternalId]) -> Result<Deleted, VectorError> {
@@ -151,75 +187,6 @@ impl TenantVectors {
         Ok(Deleted { removed, not_visible })
     }
 
-    async fn find(&self, entered: &Entered<'_>, query: &VectorQuery) -> Result<Vec<Hit>, VectorError> {
-        let examples = self.examples(entered, query).await?;
-        let key = |id: &ExternalId| Ok(PointKey::derive(entered.context(), id)?);
-        let lowering = Lowering { schema: &self.engine.schema, key, examples: &examples };
-        let Some(search) = lower(query, &lowering)? else { return Ok(Vec::new()) };
-        let request = QueryRequest { schema: self.engine.schema.clone(), search, vectors: query.vectors };
-        let scope = self.scope(entered);
-        let asked = self.engine.backend.query(&scope, vec![request.clone()]);
-        let [answers] = <[_; 1]>::try_from(self.read(entered, asked).await?).map_err(|_| Denial::StoreBreach)?;
-        let Hits { mut hits, doubtful } = answers::hits(entered, &request.search, answers)?;
-        self.ensure_changed(entered, request.search.condition(), &doubtful).await?;
-        hits.retain(|(key, _)| !doubtful.contains(key));
-        Ok(hits.into_iter().map(|(_, hit)| hit).collect())
-    }
-
-    /// The vectors of the points that are named as examples.
-    async fn examples(
-        &self,
-        entered: &Entered<'_>,
-        query: &VectorQuery,
-    ) -> Result<HashMap<ExternalId, BTreeMap<VectorName, Vector>>, VectorError> {
-        let named: HashSet<_> = query.examples().cloned().collect();
-        if named.len() > VectorQuery::MAX_EXAMPLES {
-            return Err(VectorError::TooMany { most: VectorQuery::MAX_EXAMPLES });
-        }
-        let named: Vec<_> = named.into_iter().collect();
-        let found = self.look_up(entered, &named, true).await?;
-        let vectors = named.into_iter().zip(found).map(|(id, found)| match found {
-            Found::Point(point) => Ok((id, point.vectors)),
-            Found::NotVisible => Err(Denial::NotVisible.into()),
-        });
-        vectors.collect()
-    }
-
-    /// Points whose payload did not meet the condition were changed meanwhile, or the store ignored what it was asked.
-    /// Asked again whether they meet it, an honest one says no.
-    async fn ensure_changed(
-        &self,
-        entered: &Entered<'_>,
-        condition: Option<&Condition>,
-        doubtful: &HashSet<PointKey>,
-    ) -> Result<(), VectorError> {
-        let Some(condition) = condition.filter(|_| !doubtful.is_empty()) else { return Ok(()) };
-        let those = Filter::HasId(doubtful.iter().copied().collect());
-        let request = CountRequest { condition: Some(Filter::All(vec![those, condition.clone()])) };
-        let scope = self.scope(entered);
-        let count = self.read(entered, self.engine.backend.count(&scope, request)).await?;
-        if count == 0 { Ok(()) } else { Err(Denial::StoreBreach.into()) }
-    }
-
-    async fn look_up(
-        &self,
-        entered: &Entered<'_>,
-        ids: &[ExternalId],
-        vectors: bool,
-    ) -> Result<Vec<Found>, VectorError> {
-        ensure_batch(ids.len())?;
-        let keys: HashMap<_, _> =
-            ids.iter().map(|id| Ok((PointKey::derive(entered.context(), id)?, id))).collect::<Result<_, Denial>>()?;
-        if keys.is_empty() {
-            return Ok(Vec::new());
-        }
-        let scope = self.scope(entered);
-        let asked = self.engine.backend.retrieve(&scope, keys.keys().copied().collect(), vectors);
-        let answers = self.read(entered, asked).await?;
-        let points = answers::points(entered, &keys, answers)?;
-        Ok(ids.iter().map(|id| points.get(id).cloned().map_or(Found::NotVisible, Found::Point)).collect())
-    }
-
     async fn count_points(&self, entered: &Entered<'_>, filter: Option<&Filter>) -> Result<u64, VectorError> {
         let condition = match self.condition(entered, filter)? {
             Reduced::Nothing => return Ok(0),
@@ -235,8 +202,11 @@ impl TenantVectors {
         if let Some(filter) = filter {
             filter.ensure_sound()?;
         }
-        let key = |id: &ExternalId| Ok(PointKey::derive(entered.context(), id)?);
-        Lowering { schema: &self.engine.schema, key, examples: &HashMap::new() }.condition(filter)
+        self.lowering(entered, &Examples::new()).condition(filter)
+    }
+
+    fn lowering<'a>(&'a self, entered: &'a Entered<'_>, examples: &'a Examples) -> Lowering<'a> {
+        Lowering { schema: &self.engine.schema, context: entered.context(), examples }
     }
 
     /// Does writes, announced and settled.
