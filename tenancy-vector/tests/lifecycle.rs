@@ -17,7 +17,10 @@ use tenancy_core::{
 };
 use tenancy_testkit::TestTenants;
 use tenancy_vector::conformance::{self, ReferenceBackend};
-use tenancy_vector::{BackendError, TenantVectors, VectorError, VectorStore, Write, WriteRequest};
+use tenancy_vector::{
+    BackendError, Change, GroupBy, PayloadKey, Scroll, Select, TenantVectors, VectorError, VectorName, VectorStore,
+    Write, WriteRequest,
+};
 use tokio::sync::Semaphore;
 
 /// Stops before each write until it is let go, and then may fail.
@@ -83,19 +86,26 @@ async fn one_back_end_under_two_realms_keeps_them_apart() {
     assert_eq!((mine.count(None).await.unwrap(), others.count(None).await.unwrap()), (1, 0));
 }
 
-async fn every_call(mine: &TenantVectors) -> [Option<Denial>; 5] {
+async fn every_call(mine: &TenantVectors) -> [Option<Denial>; 11] {
     fn denial<T>(result: Result<T, VectorError>) -> Option<Denial> {
         match result {
             Err(VectorError::Denied(denial)) => Some(denial),
             Ok(_) | Err(_) => None,
         }
     }
+    let owner = PayloadKey::parse("owner").unwrap();
     [
         denial(mine.upsert(vec![cases::point("A1", 0.5, "a")]).await),
         denial(mine.query(&cases::near()).await),
         denial(mine.get(&[cases::id("A1")]).await),
         denial(mine.delete(&[cases::id("A9")]).await),
         denial(mine.count(None).await),
+        denial(mine.query_batch(&[cases::near()]).await),
+        denial(mine.query_groups(&cases::near(), &GroupBy::new(owner.clone(), 1, 1).unwrap()).await),
+        denial(mine.scroll(&Scroll::new(), None).await),
+        denial(mine.facet(&owner, None, 1).await),
+        denial(mine.matrix(&VectorName::dense(), None, 1, 1).await),
+        denial(mine.change(vec![Change::Delete(Select::All)]).await),
     ]
 }
 
@@ -110,17 +120,17 @@ async fn a_handle_stops_with_its_tenant_and_its_deadline() {
         let store = VectorStore::new(tenants.realm(), ReferenceBackend::new(), cases::schema());
         let context = tenants.context("acme").await;
         let mine = store.scoped(&context).unwrap();
-        assert_eq!(every_call(&mine).await, [None; 5], "positive control: {why}");
+        assert_eq!(every_call(&mine).await, [None; 11], "positive control: {why}");
         match why {
             "suspended" => tenants.suspend("acme"),
             "erased" => tenants.erase("acme"),
             _ => tenants.clock().advance(context.remaining()),
         }
-        assert_eq!(every_call(&mine).await, [Some(denial); 5], "{why}");
+        assert_eq!(every_call(&mine).await, [Some(denial); 11], "{why}");
         assert!(matches!(store.scoped(&context), Err(VectorError::Denied(d)) if d == denial), "{why}");
         let records = tenants.audit().await;
         let count: u64 = records.iter().filter(|r| r.rule() == Some(rule)).map(|r| r.count()).sum();
-        assert_eq!(count, 6, "{why}");
+        assert_eq!(count, 12, "{why}");
     }
 }
 
