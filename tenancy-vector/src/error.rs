@@ -169,6 +169,7 @@ impl From<BackendError> for VectorError {
             BackendError::Dropped => Self::Denied(Denial::TenantErased),
             BackendError::Collision => Self::IdCollision,
             BackendError::SchemaMismatch => Self::SchemaMismatch,
+            BackendError::BreakerOpen => Self::Denied(Denial::BreakerOpen),
             BackendError::Failed(source) => Self::Backend(source),
         }
     }
@@ -187,6 +188,9 @@ pub enum BackendError {
     /// The partition was made for another schema.
     #[error("the partition was made for another schema")]
     SchemaMismatch,
+    /// The engine failed too often lately, for this life or for all, and is not asked for a while.
+    #[error("the engine failed too often lately")]
+    BreakerOpen,
     /// Anything else.
     #[error("the engine failed")]
     Failed(#[source] Redacted<BoxError>),

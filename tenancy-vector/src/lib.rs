@@ -34,7 +34,7 @@
 //! # });
 //! ```
 //!
-//! Use the embedded engine of `tenancy-vector-edge`, or implement [`VectorBackend`].
+//! Use the embedded engine of `tenancy-vector-edge`, a Qdrant server (feature `qdrant`), or implement [`VectorBackend`].
 //!
 //! # What it guarantees
 //!
@@ -58,7 +58,7 @@
 //!
 //! # Features
 //!
-//! None.
+//! - `qdrant`: a Qdrant server as a back end, [`qdrant`].
 //!
 //! # MSRV
 //!
@@ -73,6 +73,8 @@ mod id;
 mod name;
 mod payload;
 mod point;
+#[cfg(feature = "qdrant")]
+pub mod qdrant;
 mod query;
 mod request;
 pub mod reserved;

@@ -1,0 +1,124 @@
+//! Why a Qdrant server can't be used.
+
+use std::fmt;
+
+use tenancy_core::{BoxError, Redacted};
+
+/// Why a Qdrant server can't be used, or did not do what it was asked.
+///
+/// What the server said is kept as the source, redacted: it names fields and values.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum QdrantError {
+    /// Not an `http` or `https` address, or one with a user or a path in it.
+    #[error("the address of the server is not a plain http or https url")]
+    BadAddress,
+    /// A name that is not 1 to 128 of `[A-Za-z0-9_-]`.
+    #[error("the name of a collection is 1 to 128 of [A-Za-z0-9_-]")]
+    BadName,
+    /// An API key that can't stand in a header.
+    #[error("the api key can't be sent")]
+    BadKey,
+    /// An API key over a connection that anybody on the way can read.
+    #[error("an api key is sent over https only, or to this machine")]
+    KeyInTheOpen,
+    /// Certificates that can't be used.
+    #[error("the certificates can't be used")]
+    BadCertificate(#[source] Redacted<BoxError>),
+    /// The server is older than 1.19, and would drop what keeps tenants apart without a word.
+    #[error("the server is version {found}, and at least {least} is needed")]
+    TooOld {
+        /// The server's.
+        found: Version,
+        /// The oldest that does.
+        least: Version,
+    },
+    /// The server did not say which version it is.
+    #[error("the server does not say which version it is")]
+    NoVersion,
+    /// What is there is not set up as the schema and the separation of tenants need it.
+    #[error("the collection can't be used: {0}")]
+    Drift(#[from] Drift),
+    /// No answer in time. A write may have been done.
+    #[error("the server did not answer in time")]
+    TimedOut,
+    /// Too many failures lately; it is not asked for a while.
+    #[error("the server failed too often lately")]
+    BreakerOpen,
+    /// The server took a write and did not say that it was done.
+    #[error("the server does not say that the write is done")]
+    NotCompleted,
+    /// An answer that misses a part.
+    #[error("the answer of the server misses a part")]
+    Incomplete,
+    /// What the server has no form for.
+    #[error("the server can't be asked that")]
+    NoForm,
+    /// There is no such collection.
+    #[error("the server has no such collection")]
+    NoCollection,
+    /// The server refused or failed.
+    #[error("the server failed")]
+    Server(#[source] Redacted<BoxError>),
+}
+
+/// In what a collection differs from what the schema and the separation of tenants need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Drift {
+    /// There are points, and no keyword index with `is_tenant` on the life.
+    #[error("the life has no tenant index")]
+    TenantIndex,
+    /// A vector of the schema is not there, or one that is not in the schema is.
+    #[error("it has other vectors")]
+    Vectors,
+    /// A vector of another dimension.
+    #[error("a vector has another dimension")]
+    Dimension,
+    /// A vector that is compared in another way.
+    #[error("a vector has another distance")]
+    Distance,
+    /// One vector where the schema has several of a point, or the other way round.
+    #[error("a vector is not a multivector, or is one")]
+    Multivector,
+    /// Terms are not weighed by how rare they are.
+    #[error("a sparse vector has another modifier")]
+    Modifier,
+    /// A key is indexed as something else.
+    #[error("a key of the payload is indexed as something else")]
+    Index,
+    /// A setting of the strict mode that would refuse what this back end sends.
+    #[error("the strict mode refuses what is needed")]
+    StrictMode,
+    /// Shards by hand where none are meant, or none where they are.
+    #[error("the sharding is another")]
+    Sharding,
+    /// Made for another schema, such as a text in another language.
+    #[error("it was made for another schema")]
+    Schema,
+}
+
+/// The first two numbers of a server's version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version {
+    major: u32,
+    minor: u32,
+}
+
+impl Version {
+    /// The oldest server that knows the corpus of a sparse query, and all else that keeps tenants apart.
+    pub const FLOOR: Self = Self { major: 1, minor: 19 };
+
+    /// Reads `1.19.0` and the like.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.trim().trim_start_matches('v').split(['.', '-', '+']);
+        let mut number = || parts.next()?.parse().ok();
+        Some(Self { major: number()?, minor: number()? })
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}

@@ -1,0 +1,141 @@
+//! Where the server is, and how patient to be with it.
+
+use std::fmt;
+use std::time::Duration;
+
+use secrecy::SecretString;
+use tonic::transport::Uri;
+
+use super::error::QdrantError;
+
+/// Settings of a [`QdrantBackend`](super::QdrantBackend).
+#[derive(Clone)]
+pub struct QdrantOptions {
+    pub(super) uri: Uri,
+    pub(super) api_key: Option<SecretString>,
+    pub(super) authority: Option<Vec<u8>>,
+    pub(super) timeout: Duration,
+    pub(super) connect_timeout: Duration,
+    pub(super) concurrency: usize,
+    pub(super) retries: u32,
+    pub(super) failures: u32,
+    pub(super) open_for: Duration,
+}
+
+impl QdrantOptions {
+    /// The server's gRPC port: `https://host:6334`, or `http` for one on this machine or without an API key.
+    ///
+    /// # Errors
+    /// [`QdrantError::BadAddress`].
+    pub fn new(address: &str) -> Result<Self, QdrantError> {
+        let uri: Uri = address.parse().map_err(|_| QdrantError::BadAddress)?;
+        let rest = uri.path_and_query().map_or("", |rest| rest.as_str());
+        let plain = uri.authority().is_some_and(|authority| !authority.as_str().contains('@'));
+        if !plain || !matches!(uri.scheme_str(), Some("http" | "https")) || !matches!(rest, "" | "/") {
+            return Err(QdrantError::BadAddress);
+        }
+        Ok(Self {
+            uri,
+            api_key: None,
+            authority: None,
+            timeout: Duration::from_secs(30),
+            connect_timeout: Duration::from_secs(5),
+            concurrency: 64,
+            retries: 2,
+            failures: 5,
+            open_for: Duration::from_secs(10),
+        })
+    }
+
+    /// Sets the API key, which is sent with every request and printed nowhere.
+    #[must_use]
+    pub fn api_key(mut self, key: SecretString) -> Self {
+        self.api_key = Some(key);
+        self
+    }
+
+    /// Trusts the certificates of this authority (PEM) and no others. Unless set, those that the system trusts.
+    #[must_use]
+    pub fn authority(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.authority = Some(pem.into());
+        self
+    }
+
+    /// Sets how long one attempt may take, the wait for its turn included; 30 s unless set, and at least 1 ms.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout.max(Duration::from_millis(1));
+        self
+    }
+
+    /// Sets how many requests are under way at most; 64 unless set, and at least 1.
+    #[must_use]
+    pub fn concurrency(mut self, requests: usize) -> Self {
+        self.concurrency = requests.clamp(1, 10_000);
+        self
+    }
+
+    /// Sets how often a request is sent again when the connection broke; twice unless set. Only reads and such writes as
+    /// change nothing when they are done twice.
+    #[must_use]
+    pub fn retries(mut self, times: u32) -> Self {
+        self.retries = times.min(10);
+        self
+    }
+
+    /// Sets after how many failures in a row a partition or a collection is not asked any more, and for how long; 5 and
+    /// 10 s unless set.
+    #[must_use]
+    pub fn breaker(mut self, failures: u32, open_for: Duration) -> Self {
+        (self.failures, self.open_for) = (failures.max(1), open_for);
+        self
+    }
+
+    pub(super) fn is_encrypted(&self) -> bool {
+        self.uri.scheme_str() == Some("https")
+    }
+
+    pub(super) fn is_this_machine(&self) -> bool {
+        let host = self.uri.host().unwrap_or_default();
+        let ip = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
+        host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
+    }
+}
+
+impl fmt::Debug for QdrantOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("QdrantOptions");
+        shown.field("encrypted", &self.is_encrypted()).field("has_api_key", &self.api_key.is_some());
+        shown.field("timeout", &self.timeout).field("concurrency", &self.concurrency).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_a_host_and_a_port() {
+        for good in ["http://localhost:6334", "https://qdrant.example", "https://[::1]:6334/"] {
+            assert!(QdrantOptions::new(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "",
+            "localhost:6334",
+            "ftp://h",
+            "https://user:pass@h:1",
+            "https://h/path",
+            "http://",
+            "https://h/?api-key=1",
+        ] {
+            assert!(matches!(QdrantOptions::new(bad), Err(QdrantError::BadAddress)), "{bad}");
+        }
+    }
+
+    #[test]
+    fn nothing_of_a_secret_or_an_address_is_printed() {
+        let options = QdrantOptions::new("https://internal.example:6334").unwrap().api_key("s3cret".into());
+        let shown = format!("{options:?}");
+        assert!(!shown.contains("s3cret") && !shown.contains("internal"), "{shown}");
+    }
+}

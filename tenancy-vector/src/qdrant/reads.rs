@@ -1,0 +1,173 @@
+//! Reads, sent, and their answers.
+
+use std::collections::HashMap;
+
+use qdrant_client::qdrant as pb;
+use qdrant_client::qdrant::facet_value;
+
+use super::backend::QdrantBackend;
+use super::channel::{Again, Failure};
+use super::error::QdrantError;
+use super::layout::{Place, QdrantLayout};
+use super::{value, write};
+use crate::backend::{ScoredPayload, StoredPayload};
+use crate::error::BackendError;
+use crate::filter::{Filter, FilterValue};
+use crate::id::PointKey;
+use crate::query::in_order;
+use crate::request::{CountRequest, FacetRequest, Find, Position, QueryRequest, ScrollRequest};
+use crate::reserved;
+
+impl QdrantBackend {
+    pub(super) async fn query_in(
+        &self,
+        place: &Place,
+        requests: &[QueryRequest],
+    ) -> Result<Vec<Vec<ScoredPayload>>, BackendError> {
+        if requests.is_empty() {
+            return Ok(Vec::new());
+        }
+        let lowered = requests.iter().map(|request| place.query(request, self.link.seconds()));
+        let request = pb::QueryBatchPoints {
+            collection_name: place.collection.clone(),
+            query_points: lowered.collect::<Result<_, _>>()?,
+            read_consistency: None,
+            timeout: Some(self.link.seconds()),
+        };
+        let answer = self.link.call(place.about(), Again::May, request, |mut clients, request| async move {
+            clients.points.query_batch(request).await
+        });
+        let Some(answer) = self.or_nothing(answer.await)? else {
+            return Ok(requests.iter().map(|_| Vec::new()).collect());
+        };
+        if answer.result.len() != requests.len() {
+            return Err(QdrantError::Incomplete.into());
+        }
+        let both = requests.iter().zip(answer.result);
+        Ok(both.map(|(request, batch)| scored(request, batch.result)).collect::<Result<_, _>>()?)
+    }
+
+    pub(super) async fn scroll_in(
+        &self,
+        place: &Place,
+        request: &ScrollRequest,
+    ) -> Result<Vec<StoredPayload>, BackendError> {
+        let request = place.scroll(request, self.link.seconds());
+        let answer = self.link.call(place.about(), Again::May, request, |mut clients, request| async move {
+            clients.points.scroll(request).await
+        });
+        let found = self.or_nothing(answer.await)?.map(|answer| answer.result).unwrap_or_default();
+        let stored = found.into_iter().map(|point| stored(point.payload, point.vectors));
+        Ok(stored.collect::<Result<_, _>>()?)
+    }
+
+    pub(super) async fn retrieve_in(
+        &self,
+        place: &Place,
+        keys: Vec<PointKey>,
+        vectors: bool,
+    ) -> Result<Vec<StoredPayload>, BackendError> {
+        let mut found = Vec::with_capacity(keys.len());
+        for keys in keys.chunks(write::BATCH) {
+            // A server's own look-up by id has no filter.
+            let request = ScrollRequest {
+                condition: Some(Filter::HasId(keys.to_vec())),
+                limit: keys.len(),
+                position: Position::After(None),
+                vectors,
+            };
+            found.extend(self.scroll_in(place, &request).await?);
+        }
+        Ok(found)
+    }
+
+    pub(super) async fn count_in(&self, place: &Place, request: &CountRequest) -> Result<u64, BackendError> {
+        let request = place.count(request, self.link.seconds());
+        let answer = self.link.call(place.about(), Again::May, request, |mut clients, request| async move {
+            clients.points.count(request).await
+        });
+        match self.or_nothing(answer.await)? {
+            None => Ok(0),
+            Some(answer) => Ok(answer.result.ok_or(QdrantError::Incomplete)?.count),
+        }
+    }
+
+    pub(super) async fn facet_in(
+        &self,
+        place: &Place,
+        request: &FacetRequest,
+    ) -> Result<Vec<(FilterValue, u64)>, BackendError> {
+        let request = place.facet(request, self.link.seconds());
+        let answer = self.link.call(place.about(), Again::May, request, |mut clients, request| async move {
+            clients.points.facet(request).await
+        });
+        let hits = self.or_nothing(answer.await)?.map(|answer| answer.hits).unwrap_or_default();
+        let value = |hit: pb::FacetHit| {
+            let value = match hit.value?.variant? {
+                facet_value::Variant::StringValue(text) => FilterValue::Text(text),
+                facet_value::Variant::IntegerValue(number) => FilterValue::Integer(number),
+                facet_value::Variant::BoolValue(flag) => FilterValue::Flag(flag),
+            };
+            Some((value, hit.count))
+        };
+        let mut counts: Vec<_> = hits.into_iter().map(value).collect::<Option<_>>().ok_or(QdrantError::Incomplete)?;
+        counts.sort_by(|(one, many), (other, few)| few.cmp(many).then_with(|| one.cmp(other)));
+        Ok(counts)
+    }
+
+    /// Whether a count and a look at the points agree that there are none.
+    pub(super) async fn is_empty(&self, place: &Place) -> Result<bool, BackendError> {
+        let first = ScrollRequest { condition: None, limit: 1, position: Position::After(None), vectors: false };
+        Ok(self.count_in(place, &CountRequest { condition: None }).await? == 0
+            && self.scroll_in(place, &first).await?.is_empty())
+    }
+
+    /// A life without a collection or shard of its own has no points. The one of all lives must be there.
+    fn or_nothing<T>(&self, answer: Result<T, Failure>) -> Result<Option<T>, BackendError> {
+        match (answer, &self.layout) {
+            (Ok(answer), _) => Ok(Some(answer)),
+            (Err(failure), QdrantLayout::Collections { .. } | QdrantLayout::ShardKeys { .. })
+                if failure.is_absent() =>
+            {
+                Ok(None)
+            }
+            (Err(failure), _) => Err(self.unless_there(failure)),
+        }
+    }
+
+    pub(super) fn unless_there(&self, failure: Failure) -> BackendError {
+        if failure.is_absent() { QdrantError::NoCollection.into() } else { failure.into() }
+    }
+}
+
+/// The answers of one query, equal scores in the order of their external ids. An order, a sample and a choice by
+/// difference come in an order that is not their scores'.
+fn scored(request: &QueryRequest, found: Vec<pb::ScoredPoint>) -> Result<Vec<ScoredPayload>, QdrantError> {
+    let read = |point: pb::ScoredPoint| Ok((stored(point.payload, point.vectors)?, point.score));
+    let answers = found.into_iter().map(read).collect::<Result<Vec<_>, QdrantError>>()?;
+    let keep = match request.search().find() {
+        Find::Ordered(_) | Find::Sample | Find::Mmr { .. } => true,
+        Find::Nearest { .. }
+        | Find::Recommend { .. }
+        | Find::Discover { .. }
+        | Find::Context { .. }
+        | Find::Fuse { .. }
+        | Find::Rescore { .. }
+        | Find::Refine { .. } => false,
+    };
+    if keep {
+        return Ok(answers.into_iter().map(|(stored, score)| ScoredPayload::new(score, stored)).collect());
+    }
+    let id = |stored: &StoredPayload| reserved::text(&stored.payload, reserved::ID).unwrap_or_default().to_owned();
+    let keyed = answers.iter().enumerate().map(|(at, (stored, score))| ((id(stored), at), *score)).collect();
+    let mut by_place: HashMap<_, _> = answers.into_iter().map(|(stored, _)| stored).enumerate().collect();
+    let ordered = in_order(keyed).into_iter();
+    Ok(ordered.filter_map(|((_, at), score)| Some(ScoredPayload::new(score, by_place.remove(&at)?))).collect())
+}
+
+fn stored(
+    payload: HashMap<String, pb::Value>,
+    vectors: Option<pb::VectorsOutput>,
+) -> Result<StoredPayload, QdrantError> {
+    Ok(StoredPayload::new(value::payload_back(payload)).with_vectors(value::named_back(vectors)?))
+}
