@@ -27,7 +27,8 @@
 //!
 //! # Features
 //!
-//! `pg`: a throwaway Postgres, with a PgBouncer in front of it and a standby behind. `stack`: every store of a [`TestTenants`].
+//! `pg`: a throwaway Postgres, with a PgBouncer in front of it and a standby behind. `qdrant`: a Qdrant
+//! server on the loopback, over the embedded engine. `stack`: every store of a [`TestTenants`].
 //!
 //! # MSRV
 //!
@@ -41,6 +42,8 @@ mod issuer;
 #[cfg(feature = "pg")]
 mod postgres;
 pub mod proxy;
+#[cfg(feature = "qdrant")]
+pub mod qdrant;
 #[cfg(feature = "stack")]
 mod stores;
 mod tenants;
@@ -56,6 +59,8 @@ pub use postgres::{
     TestDatabase, ThrowawayPgBouncer, ThrowawayPostgres, ThrowawayReplica,
 };
 pub use proxy::FaultProxy;
+#[cfg(feature = "qdrant")]
+pub use qdrant::QdrantServer;
 #[cfg(feature = "stack")]
 pub use stores::{TestStores, TestStoresBuilder};
 #[doc(no_inline)]
