@@ -72,13 +72,13 @@ impl Ranks {
     }
 }
 
-/// Fuses the answers of the arms of a query, the best first. Equal scores are ordered by the key, which should be the
-/// external id: engines leave ties to chance, and near-duplicate passages tie all the time.
+/// Fuses the answers of the arms of a query, the best of each arm first: what an order or a choice put in a row keeps
+/// its ranks, whatever its scores. Equal scores of the result are ordered by the key, which should be the external id:
+/// engines leave ties to chance, and near-duplicate passages tie all the time.
 #[must_use]
 pub fn fuse<K: Ord>(fusion: &Fusion, arms: Vec<Vec<(K, f32)>>, limit: usize) -> Vec<(K, f32)> {
     let mut scores = BTreeMap::<K, f32>::new();
     for (at, arm) in arms.into_iter().enumerate() {
-        let arm = in_order(arm);
         match fusion {
             Fusion::Ranks(ranks) => {
                 let weight = ranks.weights.get(at).copied().unwrap_or(1.0);

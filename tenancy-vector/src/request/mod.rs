@@ -1,5 +1,6 @@
 //! What a back end is asked. Built by this crate alone, from what a caller asked for; everything in it was checked.
 
+mod evaluate;
 mod expression;
 mod read;
 mod search;

@@ -1,11 +1,11 @@
 //! How near a point is to a vector.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::name::VectorName;
 use crate::request::TaggedPoint;
 use crate::schema::{Distance, Schema, VectorKind};
-use crate::vector::{SparseVector, Vector};
+use crate::vector::{DenseVector, MultiVector, SparseVector, Vector};
 
 /// How the vectors of one name are compared.
 pub(super) struct Comparison<'a> {
@@ -74,6 +74,31 @@ impl<'a> Comparison<'a> {
             }
         }
     }
+}
+
+/// Brings vectors that are compared by cosine to length 1, as engines keep them.
+pub(super) fn normalize(schema: &Schema, vectors: &mut BTreeMap<VectorName, Vector>) {
+    for (name, vector) in vectors {
+        let Some(VectorKind::Dense { distance, .. } | VectorKind::Multi { distance, .. }) = schema.vector(name) else {
+            continue;
+        };
+        let unit = match (distance, &*vector) {
+            (Distance::Cosine, Vector::Dense(dense)) => DenseVector::new(unit(dense.values())).map(Vector::Dense),
+            (Distance::Cosine, Vector::Multi(multi)) => {
+                MultiVector::new(multi.rows().iter().map(|row| unit(row)).collect()).map(Vector::Multi)
+            }
+            (Distance::Dot, _) | (Distance::Cosine, Vector::Sparse(_)) => continue,
+        };
+        // Of length 1 and of the same dimension, so there is nothing to refuse.
+        if let Ok(unit) = unit {
+            *vector = unit;
+        }
+    }
+}
+
+fn unit(values: &[f32]) -> Vec<f32> {
+    let length = product(values, values).sqrt();
+    values.iter().map(|value| if length > 0.0 { value / length } else { *value }).collect()
 }
 
 /// In how many of the points each term is.

@@ -180,7 +180,8 @@ impl Points {
         match write {
             Write::Upsert { points, mode } => self.upsert(life, points, &mode)?,
             Write::SetVectors(points) => {
-                for (key, vectors) in points.into_iter().map(crate::TaggedVectors::into_parts) {
+                for (key, mut vectors) in points.into_iter().map(crate::TaggedVectors::into_parts) {
+                    compare::normalize(&self.schema, &mut vectors);
                     if self.get(life, &key).is_some()
                         && let Some(point) = self.by_id.get_mut(&key.engine_id())
                     {
@@ -231,6 +232,7 @@ impl Points {
             };
             // A text without words has no vector: nothing finds it.
             point.vectors.retain(|_, vector| !vector.is_empty());
+            compare::normalize(&self.schema, &mut point.vectors);
             if taken || fresh.insert(id, wanted.then_some(point)).is_some() {
                 return Err(BackendError::Collision);
             }

@@ -7,16 +7,16 @@ use serde_json::Value;
 
 use super::compare::Comparison;
 use super::meets;
-use crate::filter::{Filter, Place};
 use crate::id::PointKey;
 use crate::query::{fuse, in_order};
-use crate::request::{Decay, Expression, Find, Order, OrderFrom, Search, Strategy, TaggedPoint};
+use crate::request::{Find, Order, OrderFrom, Search, Strategy, TaggedPoint};
 use crate::reserved;
 use crate::schema::Schema;
 
 type Scored<'p> = Vec<(&'p TaggedPoint, f32)>;
 
-/// The points that a search finds among these, the best first. `among` are those that searches within it found.
+/// The points that a search finds among these, the best first. One within another finds those `among` which the other
+/// would, and counts terms in all of them.
 pub(super) fn search<'p>(
     schema: &Schema,
     own: &[&'p TaggedPoint],
@@ -26,7 +26,7 @@ pub(super) fn search<'p>(
     let from = among.unwrap_or(own);
     let wanted: Vec<_> = from.iter().copied().filter(|point| meets(search.condition(), point)).collect();
     let arms = |arms: &[Search]| -> Vec<Scored<'p>> {
-        arms.iter().map(|arm| self::search(schema, &within(own, search), None, arm)).collect()
+        arms.iter().map(|arm| self::search(schema, own, Some(&wanted), arm)).collect()
     };
     let compare = |using, act: &dyn Fn(&Comparison<'_>, &TaggedPoint) -> Option<f32>| -> Scored<'p> {
         let comparison = Comparison::of(schema, using, own);
@@ -83,7 +83,7 @@ pub(super) fn search<'p>(
             let found = arms(wanted);
             let score = |point: &'p TaggedPoint| {
                 let given: Vec<_> = found.iter().map(|arm| given(arm, point)).collect();
-                (point, value(score, point, &given))
+                (point, score.evaluate(point.payload(), &given, &|condition| meets(Some(condition), point)))
             };
             ranked(union(&found).into_iter().map(score).collect())
         }
@@ -111,11 +111,6 @@ pub(super) fn ordered<'p>(points: &[&'p TaggedPoint], order: &Order) -> Vec<&'p 
         .collect();
     valued.sort_by(|(one, first, _), (two, second, _)| one.total_cmp(two).then_with(|| first.cmp(second)));
     valued.into_iter().map(|(_, _, point)| point).collect()
-}
-
-/// The points that the arms of a search may find: its condition goes for them too.
-fn within<'p>(own: &[&'p TaggedPoint], search: &Search) -> Vec<&'p TaggedPoint> {
-    own.iter().copied().filter(|point| meets(search.condition(), point)).collect()
 }
 
 fn key(point: &TaggedPoint) -> (&str, PointKey) {
@@ -158,53 +153,6 @@ fn unlike_each_other<'p>(
         taken.push(nearest.remove(at));
     }
     taken
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "a score is an f32")]
-fn value(expression: &Expression<PointKey>, point: &TaggedPoint, scores: &[f32]) -> f32 {
-    precise(expression, point, scores) as f32
-}
-
-fn precise(expression: &Expression<PointKey>, point: &TaggedPoint, scores: &[f32]) -> f64 {
-    let inner = |expression| precise(expression, point, scores);
-    let found = |key: &crate::PayloadKey| key.find(point.payload()).into_iter().next();
-    match expression {
-        Expression::Number(number) => f64::from(*number),
-        Expression::Score(arm) => scores.get(*arm).copied().map_or(0.0, f64::from),
-        Expression::Value(key, or) => found(key).and_then(Value::as_f64).unwrap_or(f64::from(*or)),
-        Expression::When(filter) => {
-            if holds(filter, point) {
-                1.0
-            } else {
-                0.0
-            }
-        }
-        Expression::Datetime(key, or) => found(key).and_then(seconds).unwrap_or(f64::from(*or)),
-        Expression::Distance(from, key, or) => {
-            found(key).and_then(Place::of).map_or(f64::from(*or), |place| from.distance(place))
-        }
-        Expression::Sum(all) => all.iter().map(inner).sum(),
-        Expression::Product(all) => all.iter().map(inner).product(),
-        Expression::Quotient(one, two, or) => {
-            let (one, two) = (inner(one), inner(two));
-            if two == 0.0 { f64::from(*or) } else { one / two }
-        }
-        Expression::Negative(one) => -inner(one),
-        Expression::Absolute(one) => inner(one).abs(),
-        Expression::Decay { decay, of, target, scale, midpoint } => {
-            let away = (inner(of) - f64::from(*target)).abs();
-            let (scale, midpoint) = (f64::from(*scale), f64::from(*midpoint));
-            match decay {
-                Decay::Linear => (1.0 - (1.0 - midpoint) * away / scale).max(0.0),
-                Decay::Exponential => (midpoint.ln() * away / scale).exp(),
-                Decay::Gauss => (midpoint.ln() * (away / scale).powi(2)).exp(),
-            }
-        }
-    }
-}
-
-fn holds(filter: &Filter<PointKey>, point: &TaggedPoint) -> bool {
-    meets(Some(filter), point)
 }
 
 fn number(value: &Value) -> Option<f64> {
