@@ -39,7 +39,7 @@ impl TestTenants {
     /// let tenants = TestTenants::new().await;
     /// let stores = tenants.stores().await;
     /// let mine = stores.scoped(&tenants.context("acme").await);
-    /// assert_eq!(mine.vectors().unwrap().count().await.unwrap(), 0);
+    /// assert_eq!(mine.vectors().unwrap().count(None).await.unwrap(), 0);
     /// # }
     /// # tokio::runtime::Runtime::new().unwrap().block_on(run());
     /// ```

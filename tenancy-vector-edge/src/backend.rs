@@ -4,11 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use serde_json::{Map, Value};
-use tenancy_core::StoreVerdict;
-use tenancy_vector::{BackendError, PointKey, QueryRequest, ScoredPayload, UpsertRequest, VectorBackend, VectorScope};
+use tenancy_core::{Life, StoreVerdict};
+use tenancy_vector::{
+    BackendError, CountRequest, FacetRequest, FilterValue, PointKey, QueryRequest, Schema, ScoredPayload,
+    ScrollRequest, StoredPayload, VectorBackend, VectorScope, Write, WriteRequest,
+};
 
 use crate::options::{EdgeError, EdgeOptions};
+use crate::shard::Shard;
 use crate::shards::Shards;
 
 /// Keeps every life's points in a shard directory of its own, named by the partition. Cheap to clone.
@@ -29,6 +32,16 @@ impl EdgeBackend {
         Shards::open(options).map(|shards| Self { shards: Arc::new(shards) })
     }
 
+    /// Reads in a partition; `T::default()` where there is none.
+    async fn read<T: Default + Send + 'static>(
+        &self,
+        scope: &VectorScope<'_>,
+        act: impl FnOnce(&Shard, Life) -> Result<T, BackendError> + Send + 'static,
+    ) -> Result<T, BackendError> {
+        let (life, partition) = (scope.life(), scope.partition().to_owned());
+        self.blocking(move |shards| Ok(shards.with(&partition, |shard| act(shard, life))?.unwrap_or_default())).await
+    }
+
     async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Shards) -> Result<T, BackendError> + Send + 'static,
@@ -42,55 +55,89 @@ impl EdgeBackend {
 #[async_trait]
 #[deny(clippy::missing_trait_methods)]
 impl VectorBackend for EdgeBackend {
-    async fn upsert(&self, scope: VectorScope<'_>, request: UpsertRequest) -> Result<(), BackendError> {
+    /// Nothing: tenants share nothing here.
+    async fn prepare(&self, _schema: &Schema) -> Result<(), BackendError> {
+        Ok(())
+    }
+
+    async fn write(&self, scope: &VectorScope<'_>, request: WriteRequest) -> Result<(), BackendError> {
         let (life, partition) = (scope.life(), scope.partition().to_owned());
         self.blocking(move |shards| {
-            let schema = request.schema();
-            shards.with_made(&partition, schema, |shard| shard.upsert(life, request))
+            if request.writes().iter().any(stores) {
+                let schema = request.schema().clone();
+                return shards.with_made(&partition, schema, |shard| shard.write(life, request));
+            }
+            shards.with(&partition, |shard| shard.write(life, request)).map(Option::unwrap_or_default)
         })
         .await
     }
 
-    async fn query(&self, scope: VectorScope<'_>, request: QueryRequest) -> Result<Vec<ScoredPayload>, BackendError> {
+    async fn query(
+        &self,
+        scope: &VectorScope<'_>,
+        requests: Vec<QueryRequest>,
+    ) -> Result<Vec<Vec<ScoredPayload>>, BackendError> {
         let (life, partition) = (scope.life(), scope.partition().to_owned());
         self.blocking(move |shards| {
-            Ok(shards.with(&partition, |shard| shard.query(life, &request))?.unwrap_or_default())
+            let answers =
+                shards.with(&partition, |shard| requests.iter().map(|request| shard.query(life, request)).collect())?;
+            // No partition: no points, for each of the queries.
+            Ok(answers.unwrap_or_else(|| requests.iter().map(|_| Vec::new()).collect()))
         })
         .await
+    }
+
+    async fn facet(
+        &self,
+        scope: &VectorScope<'_>,
+        request: FacetRequest,
+    ) -> Result<Vec<(FilterValue, u64)>, BackendError> {
+        self.read(scope, move |shard, life| shard.facet(life, &request)).await
+    }
+
+    async fn scroll(
+        &self,
+        scope: &VectorScope<'_>,
+        request: ScrollRequest,
+    ) -> Result<Vec<StoredPayload>, BackendError> {
+        self.read(scope, move |shard, life| shard.page(life, &request)).await
     }
 
     async fn retrieve(
         &self,
-        scope: VectorScope<'_>,
+        scope: &VectorScope<'_>,
         keys: Vec<PointKey>,
-    ) -> Result<Vec<Map<String, Value>>, BackendError> {
-        let (life, partition) = (scope.life(), scope.partition().to_owned());
-        self.blocking(move |shards| {
-            Ok(shards.with(&partition, |shard| shard.retrieve(life, &keys))?.unwrap_or_default())
-        })
-        .await
+        vectors: bool,
+    ) -> Result<Vec<StoredPayload>, BackendError> {
+        self.read(scope, move |shard, life| shard.retrieve(life, &keys, vectors)).await
     }
 
-    async fn delete(&self, scope: VectorScope<'_>, keys: Vec<PointKey>) -> Result<u64, BackendError> {
-        let (life, partition) = (scope.life(), scope.partition().to_owned());
-        self.blocking(move |shards| Ok(shards.with(&partition, |shard| shard.delete(life, &keys))?.unwrap_or_default()))
-            .await
+    async fn count(&self, scope: &VectorScope<'_>, request: CountRequest) -> Result<u64, BackendError> {
+        self.read(scope, move |shard, life| shard.count(life, &request)).await
     }
 
-    async fn count(&self, scope: VectorScope<'_>) -> Result<u64, BackendError> {
-        let (life, partition) = (scope.life(), scope.partition().to_owned());
-        self.blocking(move |shards| Ok(shards.with(&partition, |shard| shard.count(life))?.unwrap_or_default())).await
-    }
-
-    async fn drop_partition(&self, scope: VectorScope<'_>) -> Result<(), BackendError> {
+    async fn drop_partition(&self, scope: &VectorScope<'_>) -> Result<(), BackendError> {
         let partition = scope.partition().to_owned();
         self.blocking(move |shards| shards.drop_partition(&partition)).await
     }
 
-    async fn verify_dropped(&self, scope: VectorScope<'_>) -> Result<StoreVerdict, BackendError> {
+    async fn verify_dropped(&self, scope: &VectorScope<'_>) -> Result<StoreVerdict, BackendError> {
         let partition = scope.partition().to_owned();
         let remains = self.blocking(move |shards| shards.remains(&partition)).await?;
         Ok(if remains { StoreVerdict::Failed } else { StoreVerdict::Verified })
+    }
+}
+
+/// Whether a write may make a point. Others have nothing to do where there is no partition.
+const fn stores(write: &Write) -> bool {
+    match write {
+        Write::Upsert { .. } => true,
+        Write::SetVectors(_)
+        | Write::DeleteVectors(..)
+        | Write::SetPayload(..)
+        | Write::OverwritePayload(..)
+        | Write::DeletePayload(..)
+        | Write::Delete(_) => false,
     }
 }
 

@@ -35,14 +35,12 @@ impl ShardFiles {
             Err(error) => return Err(error),
         };
         let manifest: serde_json::Value = serde_json::from_slice(&text)?;
-        let field = |name| manifest.get(name).and_then(serde_json::Value::as_u64);
-        let dimension = field("dimension").and_then(|dimension| usize::try_from(dimension).ok());
-        let schema = match (field("format"), dimension, manifest.get("sparse").and_then(serde_json::Value::as_bool)) {
-            (Some(FORMAT), Some(dimension), Some(true)) => Schema::hybrid(dimension),
-            (Some(FORMAT), Some(dimension), Some(false)) => Schema::dense(dimension),
-            _other => return Err(io::ErrorKind::InvalidData.into()),
-        };
-        schema.map(Some).map_err(|_| io::ErrorKind::InvalidData.into())
+        match manifest.get("format").and_then(serde_json::Value::as_u64) {
+            Some(FORMAT) => {}
+            other => return Err(io::Error::new(io::ErrorKind::Unsupported, OtherFormat(other))),
+        }
+        let schema = manifest.get("schema").and_then(Schema::from_json);
+        schema.map(Some).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
     /// Makes an empty directory, clearing what a crash left.
@@ -52,8 +50,8 @@ impl ShardFiles {
     }
 
     /// Declares the shard made, durably.
-    pub(crate) fn write_manifest(&self, schema: Schema) -> io::Result<()> {
-        let manifest = json!({"format": FORMAT, "dimension": schema.dimension(), "sparse": schema.has_sparse()});
+    pub(crate) fn write_manifest(&self, schema: &Schema) -> io::Result<()> {
+        let manifest = json!({"format": FORMAT, "schema": schema.to_json()});
         let draft = self.directory.join("manifest.draft");
         let mut file = File::create(&draft)?;
         file.write_all(manifest.to_string().as_bytes())?;
@@ -116,7 +114,13 @@ fn absent_is_fine(result: io::Result<()>) -> io::Result<()> {
     }
 }
 
-const FORMAT: u64 = 1;
+/// A manifest that another version of this crate wrote.
+#[derive(Debug, thiserror::Error)]
+#[error("the shard has format {0:?}, and this version reads format {FORMAT}: write its points into a new one")]
+struct OtherFormat(Option<u64>);
+
+/// Format 1 knew one dense vector and one sparse one, by the names `dense` and `sparse`.
+const FORMAT: u64 = 2;
 
 #[cfg(test)]
 mod tests {
@@ -132,7 +136,7 @@ mod tests {
         assert_eq!(files.manifest().unwrap(), None, "what a crash left is no shard");
         files.make().unwrap();
         assert!(!files.directory().join("half").exists(), "and is cleared");
-        files.write_manifest(Schema::hybrid(3).unwrap()).unwrap();
+        files.write_manifest(&Schema::hybrid(3).unwrap()).unwrap();
         assert_eq!(files.manifest().unwrap(), Some(Schema::hybrid(3).unwrap()));
         files.remove().unwrap();
         assert!(!files.exists().unwrap());
@@ -144,10 +148,16 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let files = ShardFiles::new(root.path(), "p");
         files.make().unwrap();
-        for bad in ["{}", r#"{"format":2,"dimension":3,"sparse":true}"#, r#"{"format":1,"dimension":0,"sparse":true}"#]
-        {
-            fs::write(files.manifest_path(), bad).unwrap();
-            assert!(files.manifest().is_err(), "{bad}");
+        let schema = r#""schema":{"vectors":{"dense":["dense",0,"cosine"]},"indexes":{}}"#;
+        for (bad, kind) in [
+            ("{}".to_owned(), io::ErrorKind::Unsupported),
+            (r#"{"format":1,"dimension":3,"sparse":true}"#.to_owned(), io::ErrorKind::Unsupported),
+            (format!(r#"{{"format":3,{schema}}}"#), io::ErrorKind::Unsupported),
+            (format!(r#"{{"format":2,{schema}}}"#), io::ErrorKind::InvalidData),
+            (r#"{"format":2}"#.to_owned(), io::ErrorKind::InvalidData),
+        ] {
+            fs::write(files.manifest_path(), &bad).unwrap();
+            assert_eq!(files.manifest().unwrap_err().kind(), kind, "{bad}");
         }
     }
 

@@ -18,7 +18,7 @@
 //! let mine = store.scoped(ctx)?;
 //! let id = ExternalId::parse("handbook#1")?;
 //! let terms = SparseVector::new(vec![7, 40], vec![1.0, 2.0])?;
-//! mine.upsert(vec![Point::new(id, vec![0.1, 0.2, 0.3], terms.clone(), serde_json::Map::new())?]).await?;
+//! mine.upsert(vec![Point::hybrid(id, vec![0.1, 0.2, 0.3], terms.clone(), serde_json::Map::new())?]).await?;
 //! let hits = mine.query(&VectorQuery::hybrid(vec![0.1, 0.2, 0.2], terms)?.limit(5)?).await?;
 //! # assert_eq!(hits.len(), 1);
 //! # Ok(())
@@ -33,7 +33,11 @@
 //! # What it guarantees
 //!
 //! - Points, indexes and term statistics of two lives share no file. The condition on the life is set on every request
-//!   to the engine all the same.
+//!   to the engine all the same: nothing that selects points can be asked for without it.
+//! - Every kind of search, filter and write of `tenancy-vector` is done, with any vectors and indexes of a schema. A
+//!   score is what it would be if the life's points were the only ones, to the bit.
+//! - Between equal scores the external id decides, in what is fused too. Counts, also by value, are exact.
+//! - A point that is written again keeps no vector that it does not bring.
 //! - A write is durable when it returns: the shard is flushed before. The engine's own log is not replayed when a
 //!   shard is loaded (0.7.2), so nothing less would do. A crash in the middle of a write may leave any part of it.
 //! - Dropping a partition waits for the calls in it, deletes its directory, and refuses whatever comes later. A process
@@ -44,8 +48,12 @@
 //! # What it does not
 //!
 //! - Searches are exact scans: no graph index is built. That suits some ten thousands of points a tenant.
-//! - Deleted points stop being found at once, but their bytes and their part in the tenant's own term statistics stay
-//!   in the shard's files. Only dropping the partition takes them away.
+//! - Deleted points stop being found and counted at once, but their bytes stay in the shard's files. Only dropping the
+//!   partition takes them away.
+//! - A shard is made for one schema and refuses another, as it does one that this version did not write (manifest of
+//!   format 1, which knew no names of vectors): write the points into a new one.
+//! - Points in the order of a value, by chance, or unlike each other come as the engine has them where it could put
+//!   either first. Where more than 20,000 points tie with the last hit, so do they.
 //! - Files are not encrypted.
 //!
 //! # Features

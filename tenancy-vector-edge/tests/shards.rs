@@ -48,7 +48,7 @@ async fn each_life_has_a_directory_that_names_nobody() {
     let store = store(&tenants, root.path(), 8);
     for tenant in ["acme", "globex"] {
         let mine = cases::of(&tenants, &store, tenant).await;
-        assert_eq!(mine.count().await.unwrap(), 0);
+        assert_eq!(mine.count(None).await.unwrap(), 0);
         assert!(mine.query(&cases::near()).await.unwrap().is_empty());
     }
     assert!(directories(root.path()).is_empty(), "a read makes no directory");
@@ -82,7 +82,7 @@ async fn points_survive_closing_and_reopening() {
     };
     let store = store(&tenants, root.path(), 8);
     let mine = cases::of(&tenants, &store, "acme").await;
-    assert_eq!(mine.count().await.unwrap(), 19);
+    assert_eq!(mine.count(None).await.unwrap(), 19);
     let after = mine.query(&cases::near()).await.unwrap();
     assert_eq!(
         before.iter().map(|hit| hit.id()).collect::<Vec<_>>(),
@@ -104,7 +104,7 @@ async fn acknowledged_points_survive_a_crash() {
     copy_all(root.path(), copy.path());
     let restarted = store(&tenants, copy.path(), 8);
     let mine = cases::of(&tenants, &restarted, "acme").await;
-    assert_eq!(mine.count().await.unwrap(), 1);
+    assert_eq!(mine.count(None).await.unwrap(), 1);
     assert_eq!(mine.query(&cases::near()).await.unwrap()[0].id(), &cases::id("A1"));
 }
 
@@ -142,12 +142,12 @@ async fn another_schema_is_refused_before_and_after_reopening() {
         let wrong =
             VectorStore::new(tenants.realm(), backend.clone(), Schema::dense(4).unwrap()).scoped(&context).unwrap();
         let none = tenancy_vector::SparseVector::empty();
-        let point = tenancy_vector::Point::new(cases::id("A2"), vec![1.0; 4], none, serde_json::Map::new()).unwrap();
+        let point = tenancy_vector::Point::hybrid(cases::id("A2"), vec![1.0; 4], none, serde_json::Map::new()).unwrap();
         assert!(matches!(wrong.upsert(vec![point]).await, Err(VectorError::SchemaMismatch)));
         let wider = VectorStore::new(tenants.realm(), backend, Schema::hybrid(5).unwrap()).scoped(&context).unwrap();
         let query = VectorQuery::dense(vec![1.0; 5]).unwrap();
         assert!(matches!(wider.query(&query).await, Err(VectorError::SchemaMismatch)));
-        assert_eq!(right.count().await.unwrap(), 1);
+        assert_eq!(right.count(None).await.unwrap(), 1);
     }
 }
 
@@ -178,7 +178,7 @@ async fn many_tenants_share_few_open_shards() {
             tokio::time::timeout(Duration::from_secs(60), task).await.expect("no call waits for ever").unwrap();
         }
         for name in &names {
-            assert_eq!(cases::of(&tenants, &store, name).await.count().await.unwrap(), 6);
+            assert_eq!(cases::of(&tenants, &store, name).await.count(None).await.unwrap(), 6);
         }
         assert!(open_shards(root.path()) <= open, "at most {open} are open");
     }
@@ -229,7 +229,7 @@ async fn a_partition_is_dropped_safely_under_load() {
     for task in tasks {
         task.await.unwrap();
     }
-    assert!(matches!(mine.count().await, Err(VectorError::Denied(Denial::TenantErased))));
+    assert!(matches!(mine.count(None).await, Err(VectorError::Denied(Denial::TenantErased))));
     assert_eq!(tenants.realm().erase_store(&grant, life, &store).await, Ok(StoreVerdict::Verified), "again");
     assert_eq!(theirs.query(&cases::near()).await.unwrap().len(), 1, "the other tenant's points stay");
 }
@@ -246,7 +246,7 @@ async fn what_a_crash_left_of_a_shard_is_no_shard() {
     std::fs::remove_file(root.path().join(&name).join("manifest.json")).unwrap();
     let store = store(&tenants, root.path(), 8);
     let mine = cases::of(&tenants, &store, "acme").await;
-    assert_eq!(mine.count().await.unwrap(), 0, "half dropped is dropped");
+    assert_eq!(mine.count(None).await.unwrap(), 0, "half dropped is dropped");
     mine.upsert(vec![cases::point("A2", 0.5, "a")]).await.unwrap();
-    assert_eq!(mine.count().await.unwrap(), 1, "and nothing of it comes back");
+    assert_eq!(mine.count(None).await.unwrap(), 1, "and nothing of it comes back");
 }

@@ -26,7 +26,7 @@ fn point(id: &str, x: f32) -> Point {
     let mut payload = Map::new();
     payload.insert("text".to_owned(), json!(id));
     let words = SparseVector::new(vec![7], vec![1.0]).unwrap();
-    Point::new(ExternalId::parse(id).unwrap(), vec![x, 1.0, 0.5, 0.1], words, payload).unwrap()
+    Point::hybrid(ExternalId::parse(id).unwrap(), vec![x, 1.0, 0.5, 0.1], words, payload).unwrap()
 }
 
 fn search() -> VectorQuery {
@@ -71,7 +71,7 @@ async fn sees_only(mine: &TenantStores, word: &str) {
     assert_eq!(bodies, [word]);
     let vectors = mine.vectors().unwrap();
     let hits = vectors.query(&search()).await.unwrap();
-    assert_eq!((hits.len(), vectors.count().await.unwrap()), (1, 1));
+    assert_eq!((hits.len(), vectors.count(None).await.unwrap()), (1, 1));
     assert_eq!(mine.tools().unwrap().files().read("plan.txt").await.unwrap(), word.as_bytes());
 }
 

@@ -153,7 +153,12 @@ async fn points(service: &Service, mine: &TenantStores, document: &Document) -> 
         let mut payload = Map::new();
         payload.insert("document".to_owned(), Value::from(document.id.as_str()));
         payload.insert("passage".to_owned(), Value::from(passage));
-        points.push(Point::new(point_id(&document.id, number)?, dense, SparseVector::new(words, weights)?, payload)?);
+        points.push(Point::hybrid(
+            point_id(&document.id, number)?,
+            dense,
+            SparseVector::new(words, weights)?,
+            payload,
+        )?);
     }
     Ok(points)
 }
