@@ -36,7 +36,7 @@
 //!   to the engine all the same: nothing that selects points can be asked for without it.
 //! - Every kind of search, filter and write of `tenancy-vector` is done, with any vectors and indexes of a schema. A
 //!   score is what it would be if the life's points were the only ones, to the bit.
-//! - Between equal scores the external id decides, in what is fused too. Counts, also by value, are exact.
+//! - Between equal scores the external id decides, in what is fused too, and between equal values in an order. Counts, also by value, are exact.
 //! - A point that is written again keeps no vector that it does not bring.
 //! - A write is durable when it returns: the shard is flushed before. The engine's own log is not replayed when a
 //!   shard is loaded (0.7.2), so nothing less would do. A crash in the middle of a write may leave any part of it.
@@ -52,8 +52,7 @@
 //!   partition takes them away.
 //! - A shard is made for one schema and refuses another, as it does one that this version did not write (manifest of
 //!   format 1, which knew no names of vectors): write the points into a new one.
-//! - Points in the order of a value, by chance, or unlike each other come as the engine has them where it could put
-//!   either first. Where more than 20,000 points tie with the last hit, so do they.
+//! - Where more than 20,000 points tie with the last hit, which of them are hits is left to chance.
 //! - Files are not encrypted.
 //!
 //! # Features

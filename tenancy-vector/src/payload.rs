@@ -64,11 +64,15 @@ impl PayloadKey {
         self.0.contains('[')
     }
 
-    /// The object it names, made where there is none. `None` where something else stands in the way, or a list.
+    /// The object it names, made where there is none, in the place of whatever else is there, as Qdrant does. `None` for
+    /// a key that goes through a list.
     pub(crate) fn make<'a>(&self, payload: &'a mut Map<String, Value>) -> Option<&'a mut Map<String, Value>> {
         self.0.split('.').try_fold(payload, |object, step| {
             let place = object.entry(step.to_owned()).or_insert_with(|| Value::Object(Map::new()));
-            place.as_object_mut()
+            if !place.is_object() {
+                *place = Value::Object(Map::new());
+            }
+            place.as_object_mut().filter(|_| !step.ends_with("[]"))
         })
     }
 

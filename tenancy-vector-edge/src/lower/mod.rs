@@ -5,7 +5,7 @@ mod query;
 mod scoped;
 mod vector;
 
-pub(crate) use query::{leaf, order};
+pub(crate) use query::{SAMPLE, ordered, query, scoring};
 pub(crate) use scoped::Scoped;
 pub(crate) use vector::{from_engine, named};
 

@@ -1,41 +1,32 @@
 //! A search that looks for points itself, as one query of the engine's.
 
-use qdrant_edge::external::ordered_float::OrderedFloat;
 use qdrant_edge::{
-    ContextPair, ContextQuery, Direction, DiscoverQuery, Mmr, NamedQuery, OrderBy, QueryEnum, QueryRequest,
-    RecommendQuery, Sample, ScoringQuery, SearchParams, StartFrom, VectorInternal, WithPayloadInterface,
+    ContextPair, ContextQuery, Direction, DiscoverQuery, NamedQuery, OrderBy, QueryEnum, QueryRequest, RecommendQuery,
+    Sample, ScoringQuery, SearchParams, StartFrom, VectorInternal, WithPayloadInterface,
 };
-use tenancy_vector::{BackendError, Find, Order, OrderFrom, Pair, Search, Strategy, VectorName};
+use tenancy_vector::{BackendError, Find, Order, OrderFrom, Pair, Strategy, Vector, VectorName};
 
 use super::condition::{engine_time, micros};
 use super::path;
 use super::vector::query_vector;
 
-/// The query of a search, yet without a filter. `None` for one over arms; one to be refined asks for the nearest, among
-/// those points that its arms found.
-///
-/// The threshold is left to whoever asks: the engine's leaves out the score itself.
-pub(crate) fn leaf(
-    search: &Search,
-    limit: usize,
-    payload: WithPayloadInterface,
-) -> Result<Option<QueryRequest>, BackendError> {
-    let Some(query) = scoring(search.find())? else { return Ok(None) };
-    Ok(Some(QueryRequest {
+/// A query, yet without a filter. The threshold is left to whoever asks: the engine's leaves out the score itself.
+pub(crate) fn query(query: ScoringQuery, exact: bool, limit: usize, payload: WithPayloadInterface) -> QueryRequest {
+    QueryRequest {
         prefetches: Vec::new(),
         query: Some(query),
         filter: None,
         score_threshold: None,
         limit,
         offset: 0,
-        params: Some(SearchParams { exact: search.exact(), ..SearchParams::default() }),
+        params: Some(SearchParams { exact, ..SearchParams::default() }),
         with_vector: false.into(),
         with_payload: payload,
-    }))
+    }
 }
 
 /// An order as the engine's.
-pub(crate) fn order(order: &Order) -> Result<OrderBy, BackendError> {
+pub(crate) fn ordered(order: &Order) -> Result<ScoringQuery, BackendError> {
     let start_from = order.from().map(|from| {
         Ok(match from {
             OrderFrom::Integer(number) => StartFrom::Integer(number),
@@ -45,21 +36,21 @@ pub(crate) fn order(order: &Order) -> Result<OrderBy, BackendError> {
     });
     let direction = if order.is_descending() { Direction::Desc } else { Direction::Asc };
     let key = path(order.key().as_str())?;
-    Ok(OrderBy { key, direction: Some(direction), start_from: start_from.transpose()? })
+    Ok(ScoringQuery::OrderBy(OrderBy { key, direction: Some(direction), start_from: start_from.transpose()? }))
 }
 
-fn scoring(find: &Find) -> Result<Option<ScoringQuery>, BackendError> {
-    Ok(Some(match find {
-        Find::Nearest { using, vector } | Find::Refine { using, vector, .. } => {
-            ScoringQuery::Vector(QueryEnum::Nearest(named(using, query_vector(vector))))
+/// The points nearest to a vector.
+fn nearest(using: &VectorName, vector: &Vector) -> ScoringQuery {
+    ScoringQuery::Vector(QueryEnum::Nearest(named(using, query_vector(vector))))
+}
+
+/// What scores the points of a search that is about vectors. `None` for those that are not, and for those over arms,
+/// except that one to be refined looks for the nearest.
+pub(crate) fn scoring(find: &Find) -> Option<ScoringQuery> {
+    Some(match find {
+        Find::Nearest { using, vector } | Find::Mmr { using, vector, .. } | Find::Refine { using, vector, .. } => {
+            nearest(using, vector)
         }
-        Find::Mmr { using, vector, diversity, candidates } => ScoringQuery::Mmr(Mmr {
-            vector: query_vector(vector),
-            using: using.as_str().to_owned(),
-            // The engine's is how much nearness counts.
-            lambda: OrderedFloat(1.0 - diversity),
-            candidates_limit: *candidates,
-        }),
         Find::Recommend { using, like, unlike, strategy } => {
             let vectors = |vectors: &[_]| vectors.iter().map(query_vector).collect();
             let query = named(using, RecommendQuery { positives: vectors(like), negatives: vectors(unlike) });
@@ -76,11 +67,11 @@ fn scoring(find: &Find) -> Result<Option<ScoringQuery>, BackendError> {
             let query = ContextQuery { pairs: self::pairs(pairs) };
             ScoringQuery::Vector(QueryEnum::Context(named(using, query)))
         }
-        Find::Ordered(order) => ScoringQuery::OrderBy(self::order(order)?),
-        Find::Sample => ScoringQuery::Sample(Sample::Random),
-        Find::Fuse { .. } | Find::Rescore { .. } => return Ok(None),
-    }))
+        Find::Ordered(_) | Find::Sample | Find::Fuse { .. } | Find::Rescore { .. } => return None,
+    })
 }
+
+pub(crate) const SAMPLE: ScoringQuery = ScoringQuery::Sample(Sample::Random);
 
 fn pairs(pairs: &[Pair]) -> Vec<ContextPair<VectorInternal>> {
     let pair =

@@ -1,5 +1,6 @@
 //! One open shard: the points of one life.
 
+mod diverse;
 mod read;
 mod scoped_engine;
 mod search;

@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use qdrant_edge::external::uuid::Uuid;
-use qdrant_edge::{FacetValue, OrderByInterface, PointId, Record, ScrollRequest as EngineScroll, WithPayloadInterface};
+use qdrant_edge::{FacetValue, PointId, Record, ScrollRequest as EngineScroll, WithPayloadInterface};
 use tenancy_core::Life;
 use tenancy_vector::{
-    BackendError, Condition, CountRequest, FacetRequest, Filter, FilterValue, Order, PointKey, Position, ScrollRequest,
+    BackendError, Condition, CountRequest, FacetRequest, Filter, FilterValue, PointKey, Position, ScrollRequest,
     StoredPayload,
 };
 
@@ -58,7 +58,11 @@ impl Shard {
                 Some(next) => self.scroll(scoped, Some(Uuid::from_u128(next)), true.into(), vectors, limit)?,
                 None => Vec::new(),
             },
-            Position::Ordered(order) => self.scroll_ordered(&scoped, order, vectors, limit)?,
+            Position::Ordered(order) => {
+                let keys = self.ordered(order, &scoped, limit)?;
+                let mut records = self.records(life, keys.iter().map(|key| key.id), vectors)?;
+                keys.iter().filter_map(|key| records.remove(&key.id)).collect()
+            }
         };
         records.into_iter().filter_map(|record| stored(record).transpose()).collect()
     }
@@ -99,36 +103,6 @@ impl Shard {
             order_by: None,
         };
         self.engine.scroll(scoped, request)
-    }
-
-    /// Points in the order of a value, each once: the engine gives one with several values at each of them.
-    fn scroll_ordered(
-        &self,
-        scoped: &Scoped,
-        order: &Order,
-        vectors: bool,
-        limit: usize,
-    ) -> Result<Vec<Record>, BackendError> {
-        let mut asked = limit;
-        loop {
-            let request = EngineScroll {
-                offset: None,
-                limit: Some(asked),
-                filter: None,
-                with_payload: Some(true.into()),
-                with_vector: vectors.into(),
-                order_by: Some(OrderByInterface::Struct(lower::order(order)?)),
-            };
-            let mut found = self.engine.scroll(scoped.clone(), request)?;
-            let all = found.len() < asked;
-            let mut seen = HashSet::with_capacity(found.len());
-            found.retain(|record| seen.insert(record.id));
-            if all || found.len() >= limit {
-                found.truncate(limit);
-                return Ok(found);
-            }
-            asked = asked.saturating_mul(2);
-        }
     }
 }
 

@@ -3,25 +3,26 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use qdrant_edge::{PointId, Record};
+use qdrant_edge::{PointId, Record, ScoredPoint, ScoringQuery};
 use tenancy_core::Life;
 use tenancy_vector::{
-    BackendError, Condition, Expression, Find, QueryRequest, ScoredPayload, Search, fuse, in_order, reserved,
+    BackendError, Condition, Expression, Find, Order, QueryRequest, ScoredPayload, Search, Vector, VectorName, fuse,
+    in_order, reserved,
 };
 
 use super::read::stored;
-use super::{Shard, tag_only};
+use super::{Shard, diverse, tag_only};
 use crate::lower::{self, Scoped};
 
 /// A point that was found. Between equal scores the external id decides, which comes first.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct Key {
+pub(super) struct Key {
     external: String,
-    id: PointId,
+    pub(super) id: PointId,
 }
 
 /// What a search found, the best first.
-type Ranked = Vec<(Key, f32)>;
+pub(super) type Ranked = Vec<(Key, f32)>;
 
 impl Shard {
     pub(crate) fn query(&self, life: Life, request: &QueryRequest) -> Result<Vec<ScoredPayload>, BackendError> {
@@ -46,16 +47,24 @@ impl Shard {
         };
         let mut found = match search.find() {
             Find::Nearest { .. } | Find::Recommend { .. } | Find::Discover { .. } | Find::Context { .. } => {
-                self.ranked(search, scoped()?)?
+                self.ranked(search, scoped()?, search.limit())?
             }
-            // The order is the answer.
-            Find::Mmr { .. } | Find::Sample => self.ask(search, scoped()?, search.limit())?,
-            Find::Ordered(_) => self.ordered(search, &scoped()?)?,
+            Find::Mmr { using, diversity, candidates, .. } => {
+                let nearest = self.ranked(search, scoped()?, *candidates)?;
+                let nearest = self.with_vectors(life, using, nearest.into_iter().take(*candidates).collect())?;
+                diverse::pick(nearest, *diversity, search.limit())
+            }
+            Find::Sample => {
+                self.ask(lower::SAMPLE, search.exact(), scoped()?, search.limit())?.into_iter().map(scored).collect()
+            }
+            Find::Ordered(order) => {
+                self.ordered(order, &scoped()?, search.limit())?.into_iter().map(|key| (key, 1.0)).collect()
+            }
             Find::Fuse { fusion, arms: wanted } => fuse(fusion, arms(wanted)?, usize::MAX),
             Find::Rescore { score, arms: wanted } => self.rescored(life, score, &arms(wanted)?)?,
             Find::Refine { arms: wanted, .. } => {
                 let among = union(&arms(wanted)?).into_iter().map(|key| key.id);
-                self.ranked(search, scoped()?.among(among))?
+                self.ranked(search, scoped()?.among(among), search.limit())?
             }
         };
         if let Some(threshold) = search.threshold() {
@@ -66,11 +75,12 @@ impl Shard {
     }
 
     /// The best points by score. Where the last of them ties with others, all of those are looked at, up to a number.
-    fn ranked(&self, search: &Search, scoped: Scoped) -> Result<Ranked, BackendError> {
-        let limit = search.limit();
+    fn ranked(&self, search: &Search, scoped: Scoped, limit: usize) -> Result<Ranked, BackendError> {
+        let Some(scoring) = lower::scoring(search.find()) else { return Ok(Vec::new()) };
         let mut asked = limit.saturating_add(SPARE);
         loop {
-            let found = in_order(self.ask(search, scoped.clone(), asked)?);
+            let found = self.ask(scoring.clone(), search.exact(), scoped.clone(), asked)?;
+            let found = in_order(found.into_iter().map(scored).collect());
             let score_at = |at: usize| found.get(at).map(|(_, score)| *score);
             let tied = found.len() >= asked && score_at(asked - 1) == score_at(limit - 1);
             if !tied || asked >= MOST_TIED {
@@ -80,30 +90,57 @@ impl Shard {
         }
     }
 
-    /// Points in the order of a value, each once: the engine gives one with several values at each of them.
-    fn ordered(&self, search: &Search, scoped: &Scoped) -> Result<Ranked, BackendError> {
-        let mut asked = search.limit();
+    /// Points in the order of a value, equal ones in that of their external ids; each once: the engine gives one with
+    /// several values at each of them.
+    pub(super) fn ordered(&self, order: &Order, scoped: &Scoped, limit: usize) -> Result<Vec<Key>, BackendError> {
+        let mut asked = limit.saturating_add(SPARE);
         loop {
-            let mut found = self.ask(search, scoped.clone(), asked)?;
+            let mut found = self.ask(lower::ordered(order)?, false, scoped.clone(), asked)?;
             let all = found.len() < asked;
             let mut seen = HashSet::with_capacity(found.len());
             found.retain(|(key, _)| seen.insert(key.id));
-            if all || found.len() >= search.limit() {
-                return Ok(found);
+            let value_at = |at: usize| found.get(at).map(|(_, point)| point.order_value);
+            let tied = found.len() <= limit || value_at(found.len() - 1) == value_at(limit - 1);
+            if all || !tied || asked >= MOST_TIED && found.len() >= limit {
+                for equal in found.chunk_by_mut(|(_, one), (_, two)| one.order_value == two.order_value) {
+                    equal.sort_by(|(one, _), (two, _)| one.cmp(two));
+                }
+                return Ok(found.into_iter().map(|(key, _)| key).take(limit).collect());
             }
-            asked = asked.saturating_mul(2);
+            asked = asked.saturating_mul(4);
         }
     }
 
-    /// What the engine finds for a search without arms.
-    fn ask(&self, search: &Search, scoped: Scoped, limit: usize) -> Result<Ranked, BackendError> {
-        let Some(query) = lower::leaf(search, limit, tag_only()?)? else { return Ok(Vec::new()) };
-        let found = self.engine.query(scoped, query)?;
+    fn ask(
+        &self,
+        scoring: ScoringQuery,
+        exact: bool,
+        scoped: Scoped,
+        limit: usize,
+    ) -> Result<Vec<(Key, ScoredPoint)>, BackendError> {
+        let found = self.engine.query(scoped, lower::query(scoring, exact, limit, tag_only()?))?;
         let keyed = found.into_iter().map(|point| {
             let external = point.payload.as_ref().and_then(|payload| reserved::text(&payload.0, reserved::ID));
-            (Key { external: external.unwrap_or_default().to_owned(), id: point.id }, point.score)
+            (Key { external: external.unwrap_or_default().to_owned(), id: point.id }, point)
         });
         Ok(keyed.collect())
+    }
+
+    /// What was found, each with its vector of a name.
+    fn with_vectors(
+        &self,
+        life: Life,
+        using: &VectorName,
+        found: Ranked,
+    ) -> Result<Vec<(Key, f32, Vector)>, BackendError> {
+        let mut records = self.records(life, found.iter().map(|(key, _)| key.id), true)?;
+        let mut with = Vec::with_capacity(found.len());
+        for (key, score) in found {
+            let Some(record) = records.remove(&key.id) else { continue };
+            let vector = lower::from_engine(record.vector)?.remove(using);
+            with.extend(vector.map(|vector| (key, score, vector)));
+        }
+        Ok(with)
     }
 
     fn rescored(
@@ -134,7 +171,7 @@ impl Shard {
         Ok(in_order(rescored.collect()))
     }
 
-    fn records(
+    pub(super) fn records(
         &self,
         life: Life,
         ids: impl Iterator<Item = PointId>,
@@ -145,6 +182,10 @@ impl Shard {
         let found = self.scroll(Scoped::to(life)?.among(ids), None, true.into(), vectors, limit)?;
         Ok(found.into_iter().map(|record| (record.id, record)).collect())
     }
+}
+
+fn scored((key, point): (Key, ScoredPoint)) -> (Key, f32) {
+    (key, point.score)
 }
 
 fn union(arms: &[Ranked]) -> BTreeSet<Key> {

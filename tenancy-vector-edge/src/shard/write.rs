@@ -1,11 +1,11 @@
 //! Writes.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::sync::PoisonError;
 
 use qdrant_edge::{
     DeletePayloadOp, Payload, PayloadOps, PointId, PointOperations, PointStructPersisted, PointVectorsPersisted,
-    SetPayloadOp, UpdateOperation, UpdateVectorsOp, VectorOperations,
+    SetPayloadOp, UpdateOperation, UpdateVectorsOp, VectorOperations, VectorStructPersisted,
 };
 use serde_json::{Map, Value};
 use tenancy_core::Life;
@@ -34,7 +34,7 @@ impl Shard {
             Write::SetVectors(points) => self.set_vectors(life, points),
             Write::DeleteVectors(selector, names) => {
                 let Some(selected) = self.selected(life, &selector)? else { return Ok(()) };
-                self.delete_vectors(selected, names.iter())
+                self.delete_vectors(selected, &names).map(drop)
             }
             Write::SetPayload(selector, values, at) => self.set_payload(life, &selector, values, at.as_ref()),
             Write::OverwritePayload(key, payload) => {
@@ -54,14 +54,7 @@ impl Shard {
             }
             Write::Delete(selector) => {
                 let Some(selected) = self.selected(life, &selector)? else { return Ok(()) };
-                // By their ids from here on: a condition may be on the vectors that go first.
-                let points = self.scroll(selected, None, false.into(), false, usize::MAX)?;
-                let selected = Scoped::to(life)?.among(points.into_iter().map(|record| record.id));
-                // The engine goes on counting the terms of a deleted point, but not those of a deleted vector.
-                self.delete_vectors(selected.clone(), self.sparse_names().iter())?;
-                self.engine.change(selected, |filter| {
-                    UpdateOperation::PointOperation(PointOperations::DeletePointsByFilter(filter))
-                })
+                self.delete(life, selected)
             }
         }
     }
@@ -94,30 +87,58 @@ impl Shard {
             UpsertMode::Update(Some(_)) => meeting.contains(id),
         };
         let points: Vec<_> = points.into_iter().filter(|point| wanted(&lower::engine_id(point.key()))).collect();
-        self.forget_vectors(life, points.iter().filter(|point| there.contains(&lower::engine_id(point.key()))))?;
         if points.is_empty() {
             return Ok(());
         }
-        self.engine.put(points.into_iter().map(point).collect())
+        let points: Vec<_> = points.into_iter().map(point).collect();
+        let lacking = points.iter().filter(|point| there.contains(&point.id) && self.lacks(point)).cloned().collect();
+        self.engine.put(points)?;
+        self.put_again(lacking)
     }
 
-    /// Takes away the vectors that the new version of a point does not have. The engine leaves them where it moves the
-    /// point to another segment: it would still be found by what it does not say any more.
-    fn forget_vectors<'p>(
-        &self,
-        life: Life,
-        points: impl Iterator<Item = &'p TaggedPoint>,
-    ) -> Result<(), BackendError> {
-        let mut lacking = BTreeMap::<Vec<&VectorName>, Vec<PointId>>::new();
-        for point in points {
-            let has = |name: &VectorName| point.vectors().get(name).is_some_and(|vector| !vector.is_empty());
-            let names = self.schema.vectors().map(|(name, _)| name).filter(|name| !has(name));
-            lacking.entry(names.collect()).or_default().push(lower::engine_id(point.key()));
+    /// Where the engine moves a point to another segment, it takes along the vectors that the new version does not
+    /// bring: it would still be found by what it does not say any more. In its new place it is replaced as a whole.
+    fn put_again(&self, points: Vec<PointStructPersisted>) -> Result<(), BackendError> {
+        if points.is_empty() { Ok(()) } else { self.engine.put(points) }
+    }
+
+    fn lacks(&self, point: &PointStructPersisted) -> bool {
+        let brought = match &point.vector {
+            VectorStructPersisted::Named(named) => named.len(),
+            VectorStructPersisted::Single(_) | VectorStructPersisted::MultiDense(_) => 1,
+        };
+        brought < self.schema.vectors().count()
+    }
+
+    /// Takes vectors away by storing the points without them; the ids of all that were selected. The engine's own
+    /// deletion of a vector leaves its terms in the counts.
+    fn delete_vectors(&self, selected: Scoped, names: &[VectorName]) -> Result<Vec<PointId>, BackendError> {
+        let records = self.scroll(selected, None, true.into(), true, usize::MAX)?;
+        let (mut ids, mut without) = (Vec::with_capacity(records.len()), Vec::new());
+        for record in records {
+            let id = record.id;
+            ids.push(id);
+            let mut vectors = lower::from_engine(record.vector)?;
+            let before = vectors.len();
+            vectors.retain(|name, _| !names.contains(name));
+            if vectors.len() < before {
+                without.push(PointStructPersisted { id, vector: lower::named(vectors), payload: record.payload });
+            }
         }
-        for (names, ids) in lacking {
-            self.delete_vectors(Scoped::to(life)?.among(ids), names)?;
+        if !without.is_empty() {
+            self.engine.put(without.clone())?;
+            self.put_again(without)?;
         }
-        Ok(())
+        Ok(ids)
+    }
+
+    /// Deletes points, their terms first: the engine goes on counting those of a deleted point.
+    fn delete(&self, life: Life, selected: Scoped) -> Result<(), BackendError> {
+        let ids = self.delete_vectors(selected, &self.sparse_names())?;
+        // By their ids: what was asked for may be on the vectors that went first.
+        self.engine.change(Scoped::to(life)?.among(ids), |filter| {
+            UpdateOperation::PointOperation(PointOperations::DeletePointsByFilter(filter))
+        })
     }
 
     fn set_vectors(&self, life: Life, points: Vec<TaggedVectors>) -> Result<(), BackendError> {
@@ -131,8 +152,11 @@ impl Shard {
                 continue;
             }
             // A text without terms: the one that was there goes.
-            let empty = vectors.iter().filter(|(_, vector)| vector.is_empty()).map(|(name, _)| name);
-            self.delete_vectors(Scoped::to(life)?.among([id]), empty)?;
+            let empty: Vec<_> =
+                vectors.iter().filter(|(_, vector)| vector.is_empty()).map(|(name, _)| name.clone()).collect();
+            if !empty.is_empty() {
+                self.delete_vectors(Scoped::to(life)?.among([id]), &empty)?;
+            }
             if vectors.values().any(|vector| !vector.is_empty()) {
                 changed.push(PointVectorsPersisted { id, vector: lower::named(vectors) });
             }
@@ -158,20 +182,6 @@ impl Shard {
         self.engine.change(selected, |filter| {
             let set = SetPayloadOp { payload: Payload(values), points: None, filter: Some(filter), key };
             UpdateOperation::PayloadOperation(PayloadOps::SetPayload(set))
-        })
-    }
-
-    fn delete_vectors<'n>(
-        &self,
-        selected: Scoped,
-        names: impl IntoIterator<Item = &'n VectorName>,
-    ) -> Result<(), BackendError> {
-        let names: Vec<_> = names.into_iter().map(|name| name.as_str().to_owned()).collect();
-        if names.is_empty() {
-            return Ok(());
-        }
-        self.engine.change(selected, |filter| {
-            UpdateOperation::VectorOperation(VectorOperations::DeleteVectorsByFilter(filter, names))
         })
     }
 

@@ -34,7 +34,10 @@ impl Condition {
                 Some(number) => Some(range.holds(&number)),
                 None => Some(false),
             })),
-            Self::During(path, range) => any(path.items(payload).map(|item| Some(range.holds(&instant(item)?)))),
+            Self::During(path, range) => any(path.items(payload).map(|item| match item.as_str() {
+                Some(text) => instant(text).map(|time| range.holds(&time)).or_else(|| engine(self)),
+                None => Some(false),
+            })),
             Self::Inside(..) | Self::Words(..) | Self::HasVector(_) => engine(self),
             Self::Items(path, range) => {
                 let found = path.find(payload);
@@ -100,10 +103,9 @@ fn not(judged: Option<bool>) -> Option<bool> {
 }
 
 /// A point in time, in the one spelling that all engines read alike: of Greenwich, to the microsecond at most.
-fn instant(value: &Value) -> Option<SystemTime> {
+fn instant(text: &str) -> Option<SystemTime> {
     const LONGEST: usize = "2026-11-29T12:00:00.000000Z".len();
-    let text = value.as_str().filter(|text| text.len() <= LONGEST)?;
-    humantime::parse_rfc3339(text).ok()
+    humantime::parse_rfc3339(text).ok().filter(|_| text.len() <= LONGEST)
 }
 
 /// Beyond it, not every whole number has a floating-point number of its own.

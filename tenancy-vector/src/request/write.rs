@@ -54,7 +54,8 @@ pub enum Write {
     SetVectors(Vec<TaggedVectors>),
     /// Takes vectors away.
     DeleteVectors(Selector, Vec<VectorName>),
-    /// Puts these keys into payloads, at the path where there is one, and leaves others. None of them is ours.
+    /// Puts these keys into payloads, at the path where there is one, and leaves others; `null` takes a key away, and what
+    /// is at the path and no object gives way to one. None of the keys is ours.
     SetPayload(Selector, Map<String, Value>, Option<PayloadKey>),
     /// Replaces the payload of one point, tag and all.
     OverwritePayload(PointKey, Map<String, Value>),

@@ -21,7 +21,7 @@ use crate::request::{
     WriteRequest,
 };
 use crate::reserved;
-use crate::schema::Schema;
+use crate::schema::{IndexKind, Schema};
 use crate::scope::VectorScope;
 
 /// Keeps points in memory and looks at each of them for every query: slow, and exact. Other back ends are compared
@@ -109,7 +109,9 @@ impl VectorBackend for ReferenceBackend {
         Ok(self.read(scope, |points| {
             let mut counts = BTreeMap::<FilterValue, u64>::new();
             for point in points.of(scope.life()).filter(|point| meets(request.condition(), point)) {
-                let values: HashSet<_> = request.key().items(point.payload()).filter_map(FilterValue::of).collect();
+                let kind = points.schema.index_of(request.key());
+                let values = request.key().items(point.payload()).filter_map(FilterValue::of);
+                let values: HashSet<_> = values.filter(|value| kind.is_none_or(|kind| fits(kind, value))).collect();
                 for value in values {
                     *counts.entry(value).or_default() += 1;
                 }
@@ -198,7 +200,12 @@ impl Points {
                     Some(path) => path.make(&mut point.payload),
                 };
                 if let Some(target) = target {
-                    target.extend(values.clone());
+                    for (key, value) in &values {
+                        match value {
+                            Value::Null => target.remove(key),
+                            value => target.insert(key.clone(), value.clone()),
+                        };
+                    }
                 }
             }),
             Write::OverwritePayload(key, payload) => self.change(life, &Selector::Keys(vec![key]), |point| {
@@ -297,6 +304,15 @@ fn as_engine(condition: &Condition, point: &TaggedPoint, payload: &Map<String, V
         }),
         // Times that are not written in the one way that all read alike.
         _other => false,
+    }
+}
+
+/// Whether an index holds a value: one of another kind is not in it.
+const fn fits(kind: IndexKind, value: &FilterValue) -> bool {
+    match value {
+        FilterValue::Text(_) => matches!(kind, IndexKind::Keyword),
+        FilterValue::Integer(_) => matches!(kind, IndexKind::Integer),
+        FilterValue::Flag(_) => matches!(kind, IndexKind::Flag),
     }
 }
 
