@@ -154,7 +154,7 @@ fn info(collection: &Collection) -> Result<pb::CollectionInfo, Status> {
             hnsw_config: created.hnsw_config,
             optimizer_config: created.optimizers_config,
             wal_config: created.wal_config,
-            quantization_config: created.quantization_config.clone(),
+            quantization_config: created.quantization_config,
             strict_mode_config: created.strict_mode_config.clone(),
             metadata: created.metadata.clone(),
         }),
