@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use qdrant_client::qdrant as pb;
-use qdrant_client::qdrant::facet_value;
+use qdrant_client::qdrant::{facet_value, read_consistency};
 
 use super::backend::QdrantBackend;
 use super::channel::{Again, Failure};
@@ -52,7 +52,10 @@ impl QdrantBackend {
         place: &Place,
         request: &ScrollRequest,
     ) -> Result<Vec<StoredPayload>, BackendError> {
-        let request = place.scroll(request, self.link.seconds());
+        self.send_scroll(place, place.scroll(request, self.link.seconds())).await
+    }
+
+    async fn send_scroll(&self, place: &Place, request: pb::ScrollPoints) -> Result<Vec<StoredPayload>, BackendError> {
         let answer = self.link.call(place.about(), Again::May, request, |mut clients, request| async move {
             clients.points.scroll(request).await
         });
@@ -82,7 +85,10 @@ impl QdrantBackend {
     }
 
     pub(super) async fn count_in(&self, place: &Place, request: &CountRequest) -> Result<u64, BackendError> {
-        let request = place.count(request, self.link.seconds());
+        self.send_count(place, place.count(request, self.link.seconds())).await
+    }
+
+    async fn send_count(&self, place: &Place, request: pb::CountPoints) -> Result<u64, BackendError> {
         let answer = self.link.call(place.about(), Again::May, request, |mut clients, request| async move {
             clients.points.count(request).await
         });
@@ -115,11 +121,16 @@ impl QdrantBackend {
         Ok(counts)
     }
 
-    /// Whether a count and a look at the points agree that there are none.
+    /// Whether a count and a look at the points agree that there are none, on every replica: one that was away may still
+    /// have what was deleted meanwhile.
     pub(super) async fn is_empty(&self, place: &Place) -> Result<bool, BackendError> {
+        let everywhere = read_consistency::Value::Type(pb::ReadConsistencyType::All.into());
+        let everywhere = Some(pb::ReadConsistency { value: Some(everywhere) });
         let first = ScrollRequest { condition: None, limit: 1, position: Position::After(None), vectors: false };
-        Ok(self.count_in(place, &CountRequest { condition: None }).await? == 0
-            && self.scroll_in(place, &first).await?.is_empty())
+        let mut count = place.count(&CountRequest { condition: None }, self.link.seconds());
+        let mut look = place.scroll(&first, self.link.seconds());
+        (count.read_consistency, look.read_consistency) = (everywhere, everywhere);
+        Ok(self.send_count(place, count).await? == 0 && self.send_scroll(place, look).await?.is_empty())
     }
 
     /// A life without a collection or shard of its own has no points. The one of all lives must be there.
