@@ -1,9 +1,9 @@
 //! What a back end is to write is not built as a struct literal.
 
-use tenancy_vector::UpsertRequest;
+use tenancy_vector::WriteRequest;
 
-fn forge(other: UpsertRequest) -> UpsertRequest {
-    UpsertRequest { ..other }
+fn forge(other: WriteRequest) -> WriteRequest {
+    WriteRequest { ..other }
 }
 
 fn main() {

@@ -1,8 +1,8 @@
 //! The twin of `fail/vector_upsert_by_literal.rs`: one line differs.
 
-use tenancy_vector::UpsertRequest;
+use tenancy_vector::WriteRequest;
 
-fn forge(other: UpsertRequest) -> UpsertRequest {
+fn forge(other: WriteRequest) -> WriteRequest {
     other
 }
 
