@@ -71,10 +71,14 @@ impl ScopedEngine {
         self.shard.retrieve(ids, Some(payload), None).map_err(BackendError::failed)
     }
 
-    /// Stores points, over those with the same ids.
+    /// Stores points, over those with the same ids. One after the other: the engine takes a batch in an order by chance,
+    /// numbers terms as it meets them and adds their weights up by number, so scores would differ in the last bit from
+    /// store to store.
     pub(super) fn put(&self, points: Vec<PointStructPersisted>) -> Result<(), BackendError> {
-        let points = PointInsertOperations::PointsList(points);
-        self.update(UpdateOperation::PointOperation(PointOperations::UpsertPoints(points)))
+        points.into_iter().try_for_each(|point| {
+            let one = PointInsertOperations::PointsList(vec![point]);
+            self.update(UpdateOperation::PointOperation(PointOperations::UpsertPoints(one)))
+        })
     }
 
     /// What concerns no points in particular.

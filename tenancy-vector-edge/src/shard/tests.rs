@@ -356,3 +356,33 @@ async fn a_filter_goes_for_the_arms_too() {
         assert_eq!(stage.play("globex"), 3);
     }
 }
+
+/// The engine leaves the terms of a deleted point, and of a deleted vector, in its counts.
+#[tokio::test]
+async fn terms_of_what_was_deleted_are_not_counted() {
+    let stage = Stage::new().await;
+    let theirs = stage.of("globex").await;
+    let scores = async || {
+        let _asked = theirs.query(&VectorQuery::sparse(terms()).unwrap()).await.unwrap();
+        let Some(Asked::Query(requests)) = stage.notebook.take().pop() else { panic!("a query was asked for") };
+        let found = stage.shard.query(stage.tenants.life("globex"), &requests[0]).unwrap();
+        found.into_iter().map(|hit| hit.into_parts().0.to_bits()).collect::<Vec<_>>()
+    };
+    let before = scores().await;
+    let many = || (0..40).map(|n| point(&format!("p{n}"), n + 10)).collect::<Vec<_>>();
+    let ids: Vec<_> = (0..40).map(|n| id(&format!("p{n}"))).collect();
+    let theirs_alone = Filter::Within(key("n"), tenancy_vector::Range::new(10.0..).unwrap());
+    for gone in [
+        Change::Delete(Select::Ids(ids.clone())),
+        Change::Delete(Select::Matching(theirs_alone.clone())),
+        Change::Delete(Select::Matching(Filter::All(vec![theirs_alone, Filter::HasVector(VectorName::sparse())]))),
+        Change::DeleteVectors(Select::Ids(ids.clone()), vec![VectorName::sparse()]),
+    ] {
+        theirs.upsert(many()).await.unwrap();
+        stage.play("globex");
+        assert_ne!(scores().await, before);
+        theirs.change(vec![gone.clone()]).await.unwrap();
+        stage.play("globex");
+        assert_eq!(scores().await, before, "{gone:?}");
+    }
+}
