@@ -27,16 +27,15 @@ pub(crate) fn query(query: ScoringQuery, exact: bool, limit: usize, payload: Wit
 
 /// An order as the engine's.
 pub(crate) fn ordered(order: &Order) -> Result<ScoringQuery, BackendError> {
-    let start_from = order.from().map(|from| {
-        Ok(match from {
-            OrderFrom::Integer(number) => StartFrom::Integer(number),
-            OrderFrom::Float(number) => StartFrom::Float(number),
-            OrderFrom::Datetime(time) => StartFrom::Datetime(engine_time(micros(time))?),
-        })
-    });
+    let start_from = match order.from() {
+        None => None,
+        Some(OrderFrom::Integer(number)) => Some(StartFrom::Integer(number)),
+        Some(OrderFrom::Float(number)) => Some(StartFrom::Float(number)),
+        Some(OrderFrom::Datetime(time)) => Some(StartFrom::Datetime(engine_time(micros(time))?)),
+    };
     let direction = if order.is_descending() { Direction::Desc } else { Direction::Asc };
     let key = path(order.key().as_str())?;
-    Ok(ScoringQuery::OrderBy(OrderBy { key, direction: Some(direction), start_from: start_from.transpose()? }))
+    Ok(ScoringQuery::OrderBy(OrderBy { key, direction: Some(direction), start_from }))
 }
 
 /// The points nearest to a vector.
