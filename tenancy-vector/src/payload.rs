@@ -67,12 +67,15 @@ impl PayloadKey {
     /// The object it names, made where there is none, in the place of whatever else is there, as Qdrant does. `None` for
     /// a key that goes through a list.
     pub(crate) fn make<'a>(&self, payload: &'a mut Map<String, Value>) -> Option<&'a mut Map<String, Value>> {
+        if self.goes_through_a_list() {
+            return None;
+        }
         self.0.split('.').try_fold(payload, |object, step| {
-            let place = object.entry(step.to_owned()).or_insert_with(|| Value::Object(Map::new()));
+            let place = object.entry(step.to_owned()).or_insert(Value::Null);
             if !place.is_object() {
                 *place = Value::Object(Map::new());
             }
-            place.as_object_mut().filter(|_| !step.ends_with("[]"))
+            place.as_object_mut()
         })
     }
 
@@ -225,10 +228,15 @@ mod tests {
     fn objects_are_made_and_values_taken_out_along_a_key() {
         let mut payload = json!({"a": {"b": 1}, "n": 1}).as_object().unwrap().clone();
         let key = |text| PayloadKey::parse(text).unwrap();
-        assert!(key("n.x").make(&mut payload).is_none(), "a number stands in the way");
+        assert!(key("n[].x").make(&mut payload).is_none(), "a list is never made");
+        key("n.x").make(&mut payload).unwrap();
         key("a.c.d").make(&mut payload).unwrap().insert("e".to_owned(), json!(2));
         key("a.b").remove(&mut payload);
         key("missing.b").remove(&mut payload);
-        assert_eq!(json!(payload), json!({"a": {"c": {"d": {"e": 2}}}, "n": 1}));
+        assert_eq!(
+            json!(payload),
+            json!({"a": {"c": {"d": {"e": 2}}}, "n": {"x": {}}}),
+            "what stood in the way is gone"
+        );
     }
 }
