@@ -11,7 +11,7 @@ use crate::audit::{AuditEvent, AuditRecord, Lane, Outcome};
 use crate::denial::{Denial, SealFault};
 use crate::directory::TenantRecord;
 use crate::encode::Fields;
-use crate::fence::FenceSlot;
+use crate::fence::{Fence, FenceSlot};
 use crate::id::{Life, RequestId, StoreName, SubjectId, TenantId};
 use crate::keys::LifeKeys;
 use crate::metrics::Metric;
@@ -145,6 +145,15 @@ impl TenantContext {
     /// As [`ensure`](Self::ensure); recorded.
     pub async fn refresh(&self) -> Result<(), Denial> {
         self.ensure_fresh().await.map_err(|denial| self.deny("refresh", denial))
+    }
+
+    /// As [`ensure`](Self::ensure), whatever the age of the last answer: for a handle, each call of which asks again.
+    pub(crate) fn ensure_so_far(&self) -> Result<(), Denial> {
+        self.inner.realm.ensure_open()?;
+        if self.remaining().is_zero() {
+            return Err(Denial::DeadlinePassed);
+        }
+        Fence::check_last(&self.inner.fence)
     }
 
     pub(crate) async fn ensure_fresh(&self) -> Result<(), Denial> {

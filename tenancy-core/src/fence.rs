@@ -118,6 +118,11 @@ impl Fence {
         if matches!(self.freshness(slot), Freshness::Lapsed) {
             return Err(Denial::FenceStale);
         }
+        Self::check_last(slot)
+    }
+
+    /// Whether the last answer, however old it is, lets the life be served: for what asks again before it does anything.
+    pub(crate) fn check_last(slot: &FenceSlot) -> Result<(), Denial> {
         standing_allows(slot.answer.lock().unwrap_or_else(PoisonError::into_inner).standing)
     }
 

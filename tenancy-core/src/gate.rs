@@ -81,10 +81,12 @@ impl Gate {
         if *home == self.region { Ok(()) } else { Err(Denial::WrongRegion) }
     }
 
-    /// Lets a context through to this store.
+    /// Lets a context through to this store. What is known of the tenant may be old, after a wait for a model say: each
+    /// call through the pass asks again.
     ///
     /// # Errors
-    /// [`Denial::ForeignRealm`], [`Denial::WrongRegion`], or as [`TenantContext::ensure`]; all recorded. A foreign
+    /// [`Denial::ForeignRealm`], [`Denial::WrongRegion`], or as [`TenantContext::ensure`] without
+    /// [`Denial::FenceStale`]; all recorded. A foreign
     /// context's denial is recorded in this realm's anonymous chain: its own realm is none of ours.
     pub fn scoped(&self, context: &TenantContext) -> Result<Pass, Denial> {
         let pass = self.everywhere(context)?;
@@ -102,7 +104,7 @@ impl Gate {
             return Err(self.realm.deny_anonymous("scoped", Some(self.store), Denial::ForeignRealm));
         }
         let pass = Pass { context: context.clone(), store: self.store };
-        context.ensure().map_err(|denial| pass.refuse("scoped", denial))?;
+        context.ensure_so_far().map_err(|denial| pass.refuse("scoped", denial))?;
         Ok(pass)
     }
 }

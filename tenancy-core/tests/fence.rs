@@ -126,10 +126,19 @@ async fn a_context_that_waited_for_a_model_is_refreshed() {
     let acme = tenants.context("acme").await;
     tenants.clock().advance(Duration::from_secs(30));
     assert_eq!(acme.ensure(), Err(Denial::FenceStale), "nothing was heard meanwhile");
+    let pass = Gate::new(tenants.realm(), STORE).scoped(&acme).expect("a handle, whose calls ask");
+    tenants.faults().set(Fault::Error);
+    assert_eq!(pass.enter("read").await.unwrap_err(), Denial::FenceStale);
+    tenants.faults().set(Fault::None);
+    pass.enter("read").await.expect("asked").done();
+    tenants.clock().advance(Duration::from_secs(30));
     acme.refresh().await.unwrap();
     assert_eq!(acme.ensure(), Ok(()));
     tenants.suspend("acme");
     assert_eq!(acme.refresh().await, Err(Denial::TenantSuspended));
+    tenants.clock().advance(Duration::from_secs(30));
+    let refused = Gate::new(tenants.realm(), STORE).scoped(&acme).map(drop);
+    assert_eq!(refused, Err(Denial::TenantSuspended), "what is known is not forgotten");
     assert!(tenants.denied_rules().await.contains(&"tenant.suspended".to_owned()));
 }
 

@@ -198,6 +198,8 @@ impl Shared {
     }
 
     fn keep(&self, stream: TcpStream, peer: SocketAddr) -> std::io::Result<TcpStream> {
+        // Or each answer waits for the acknowledgement of the one before.
+        stream.set_nodelay(true)?;
         let stream = stream.into_std()?;
         lock(&self.sockets).insert(peer, stream.try_clone()?);
         TcpStream::from_std(stream)

@@ -54,16 +54,17 @@ pub(super) fn point(text: &str, numbers: &mut Numbers) -> Result<Point, VectorEr
     Point::hybrid(id(text)?, numbers.dense(), numbers.sparse()?, object(json!({ "name": text })))
 }
 
-/// Forty points with payloads of many shapes, two of them with equal vectors: those tie.
+/// Forty points with payloads of many shapes, no two of them alike.
 pub(super) fn points(numbers: &mut Numbers) -> Result<Vec<Point>, VectorError> {
-    let (dense, sparse) = (numbers.dense(), numbers.sparse()?);
-    (0..40i64)
-        .map(|n| {
-            let (dense, sparse) =
-                if n < 2 { (dense.clone(), sparse.clone()) } else { (numbers.dense(), numbers.sparse()?) };
-            Point::hybrid(id(&format!("point:{n}"))?, dense, sparse, shape(n))
-        })
-        .collect()
+    let point = |n| Point::hybrid(id(&format!("point:{n}"))?, numbers.dense(), numbers.sparse()?, shape(n));
+    (0..40).map(point).collect()
+}
+
+/// Two points with equal vectors: they tie.
+pub(super) fn twins(numbers: &mut Numbers) -> Result<Vec<Point>, VectorError> {
+    let (dense, terms) = (numbers.dense(), SparseVector::new(vec![3], vec![1.0])?);
+    let twin = |name| Point::hybrid(id(name)?, dense.clone(), terms.clone(), Map::new());
+    ["twin:2", "twin:1"].into_iter().map(twin).collect()
 }
 
 /// Queries of each kind, with and without each filter.

@@ -37,6 +37,7 @@ pub async fn run(
     two: &TenantContext,
 ) -> Result<(), Nonconformance> {
     let backend: Arc<dyn VectorBackend> = Arc::new(backend);
+    backend.prepare(&checks::schema()?).await?;
     empty_partitions(realm, &backend, one).await?;
     ranking(realm, &backend, one).await?;
     separation(realm, &backend, one, two).await?;

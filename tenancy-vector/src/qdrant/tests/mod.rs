@@ -27,6 +27,15 @@ fn places() -> Vec<Place> {
     layouts.iter().map(|layout| layout.place_of("partition", LIFE.to_owned())).collect()
 }
 
+const fn walk<'a>(place: &'a Place, shown: &'a str) -> Walk<'a> {
+    Walk {
+        collection: place.collection.as_str(),
+        shard_key: place.shard_key.as_deref(),
+        life: place.life.as_str(),
+        shown,
+    }
+}
+
 #[test]
 fn each_layout_has_a_place_of_its_own_for_a_life() {
     let places = places();
@@ -40,7 +49,7 @@ fn every_search_is_scoped_at_its_root_and_in_every_search_within_it() {
         for search in searches() {
             let shown = format!("{search:?}");
             let query = place.query(&query_request(search), 30).unwrap();
-            Walk::of(&place, &shown).query(&query);
+            walk(&place, &shown).query(&query);
         }
     }
 }
@@ -58,17 +67,17 @@ fn every_read_is_scoped_and_exact() {
     for place in places() {
         for condition in conditions().into_iter().map(Some).chain([None]) {
             let shown = format!("{condition:?}");
-            let walk = Walk::of(&place, &shown);
+            let scoped = walk(&place, &shown);
             for position in [Position::After(None), Position::After(Some(uuid::Uuid::from_u128(7))), ordered()] {
                 let request = ScrollRequest { condition: condition.clone(), limit: 3, position, vectors: true };
                 let scroll = place.scroll(&request, 30);
-                walk.root(&scroll.collection_name, scroll.filter.as_ref(), scroll.shard_key_selector.as_ref());
+                scoped.root(&scroll.collection_name, scroll.filter.as_ref(), scroll.shard_key_selector.as_ref());
             }
             let count = place.count(&count_request(condition.clone()), 30);
-            walk.root(&count.collection_name, count.filter.as_ref(), count.shard_key_selector.as_ref());
+            scoped.root(&count.collection_name, count.filter.as_ref(), count.shard_key_selector.as_ref());
             assert_eq!(count.exact, Some(true), "an estimate is made from all tenants' points");
             let facet = place.facet(&facet_request(condition), 30);
-            walk.root(&facet.collection_name, facet.filter.as_ref(), facet.shard_key_selector.as_ref());
+            scoped.root(&facet.collection_name, facet.filter.as_ref(), facet.shard_key_selector.as_ref());
             assert_eq!(facet.exact, Some(true), "a sample is taken from all tenants' points");
         }
     }
@@ -82,10 +91,10 @@ fn every_write_is_scoped() {
             let operations: Vec<_> =
                 write::split(write).into_iter().flat_map(|write| place.operations(&schema(), write)).collect();
             assert!(!operations.is_empty(), "{shown}");
-            let walk = Walk::of(&place, &shown);
-            operations.iter().for_each(|operation| walk.operation(operation));
+            let scoped = walk(&place, &shown);
+            operations.iter().for_each(|operation| scoped.operation(operation));
         }
-        Walk::of(&place, "a drop").operation(&place.delete_all());
+        walk(&place, "a drop").operation(&place.delete_all());
     }
 }
 
@@ -115,7 +124,7 @@ fn the_walk_sees_what_is_not_scoped() {
     let seen = |spoil: &dyn Fn(&mut pb::QueryPoints)| {
         let mut query = whole.clone();
         spoil(&mut query);
-        std::panic::catch_unwind(|| Walk::of(place, "spoilt").query(&query)).is_err()
+        std::panic::catch_unwind(|| walk(place, "spoilt").query(&query)).is_err()
     };
     assert!(!seen(&|_| {}), "as it is");
     assert!(seen(&|query| query.filter = None));

@@ -1,0 +1,165 @@
+//! A server that goes away, does not answer, or says something else than that it is done.
+
+use std::time::Duration;
+
+use qdrant_client::qdrant::UpdateStatus;
+use tenancy_core::Denial;
+use tenancy_testkit::TestTenants;
+use tenancy_testkit::qdrant::WireFault;
+use tenancy_vector::qdrant::QdrantOptions;
+use tenancy_vector::{Change, Filter, PayloadKey, Point, Select, TenantVectors, Upload, VectorError, VectorStore};
+use tonic::Code;
+
+use crate::{Layout, Wire, cases, tenants};
+
+/// A server, and acme and globex with a point each.
+struct House {
+    wire: Wire,
+    tenants: TestTenants,
+    mine: TenantVectors,
+    theirs: TenantVectors,
+}
+
+impl House {
+    async fn with(layout: Layout, options: impl Fn(QdrantOptions) -> QdrantOptions) -> Self {
+        let (wire, tenants) = (Wire::start(layout).await, tenants().await);
+        let backend = wire.connect(options(wire.options()), &cases::schema()).await;
+        let store = VectorStore::new(tenants.realm(), backend, cases::schema());
+        let (mine, theirs) = (cases::of(&tenants, &store, "acme").await, cases::of(&tenants, &store, "globex").await);
+        mine.upsert(vec![cases::point("A1", 0.5, "a")]).await.unwrap();
+        theirs.upsert(vec![cases::point("B1", 0.5, "b")]).await.unwrap();
+        wire.server.clear_requests();
+        Self { wire, tenants, mine, theirs }
+    }
+
+    fn asked(&self, method: &str) -> usize {
+        self.wire.server.requests().iter().filter(|request| request.method() == method).count()
+    }
+
+    async fn reads(&self) -> Result<usize, VectorError> {
+        Ok(self.mine.query(&cases::near()).await?.len())
+    }
+}
+
+fn is_failure<T>(result: Result<T, VectorError>) -> bool {
+    matches!(result, Err(VectorError::Backend(_)))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_what_the_server_calls_completed_is_done() {
+    let house = House::with(Layout::Shared, |options| options).await;
+    for (status, done) in [
+        (UpdateStatus::Acknowledged, false),
+        (UpdateStatus::WaitTimeout, false),
+        (UpdateStatus::ClockRejected, false),
+        (UpdateStatus::UnknownUpdateStatus, false),
+        (UpdateStatus::Completed, true),
+    ] {
+        house.wire.server.answer_with("Points/UpdateBatch", status);
+        let written = house.mine.upsert(vec![cases::point("A2", 0.5, "a")]).await;
+        assert_eq!(written.is_ok(), done, "{status:?}");
+        house.wire.server.answer_with("Points/UpdateBatch", status);
+        assert_eq!(house.mine.delete(&[cases::id("A2")]).await.is_ok(), done, "{status:?}");
+    }
+    assert_eq!(house.reads().await.unwrap(), 1);
+}
+
+/// The server is cut off before or after the work, as often as it is asked again, and once more.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_read_is_asked_again_and_a_write_where_that_changes_nothing() {
+    for fault in [WireFault::CutBefore, WireFault::CutAfter] {
+        let house = House::with(Layout::Shared, |options| options.retries(2).breaker(100, Duration::ZERO)).await;
+        let fail = |method, times| (1..=times).for_each(|call| house.wire.server.fail(method, call, fault.clone()));
+        fail("Points/QueryBatch", 2);
+        assert_eq!(house.reads().await.unwrap(), 1, "{fault:?}");
+        assert_eq!(house.asked("Points/QueryBatch"), 3);
+        fail("Points/QueryBatch", 3);
+        assert!(is_failure(house.reads().await), "{fault:?}");
+        assert_eq!(house.asked("Points/QueryBatch"), 6);
+
+        fail("Points/UpdateBatch", 2);
+        house.mine.upsert(vec![cases::point("A2", 0.5, "a")]).await.unwrap();
+        assert_eq!((house.asked("Points/UpdateBatch"), house.mine.count(None).await.unwrap()), (3, 2), "{fault:?}");
+
+        let owner = || Filter::Equals(PayloadKey::parse("owner").unwrap(), "a".into());
+        let object = cases::object(serde_json::json!({"seen": true}));
+        for (mechanism, change) in [
+            ("by a filter", Change::SetPayload(Select::Matching(owner()), object, None)),
+            ("to insert", Change::Insert(vec![cases::point("A3", 0.5, "a")])),
+            ("on a condition", Change::Update(vec![cases::point("A1", 0.5, "a")], Some(owner()))),
+            ("to delete by a filter", Change::Delete(Select::Matching(owner()))),
+        ] {
+            let before = house.asked("Points/UpdateBatch");
+            fail("Points/UpdateBatch", 1);
+            assert!(is_failure(house.mine.change(vec![change]).await), "{mechanism}, {fault:?}");
+            assert_eq!(house.asked("Points/UpdateBatch"), before + 1, "sent once: {mechanism}, {fault:?}");
+        }
+    }
+}
+
+/// A refusal is an answer: the same request would be refused again.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_is_not_asked_for_again() {
+    for code in [Code::InvalidArgument, Code::Internal, Code::PermissionDenied, Code::ResourceExhausted] {
+        let house = House::with(Layout::Shared, |options| options).await;
+        house.wire.server.fail("Points/QueryBatch", 1, WireFault::Refuse(code));
+        assert!(is_failure(house.reads().await), "{code:?}");
+        assert_eq!(house.asked("Points/QueryBatch"), 1, "{code:?}");
+        assert_eq!(house.reads().await.unwrap(), 1, "{code:?}");
+    }
+}
+
+/// What fails in a collection closes the collection, and no other.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_collection_that_fails_is_left_alone_for_a_while() {
+    let patience = Duration::from_millis(300);
+    let house = House::with(Layout::Collections, |options| options.retries(0).breaker(3, patience)).await;
+    for call in 1..=3 {
+        house.wire.server.fail("Points/QueryBatch", call, WireFault::Refuse(Code::Unavailable));
+    }
+    for _ in 0..3 {
+        assert!(is_failure(house.reads().await));
+    }
+    assert!(matches!(house.reads().await, Err(VectorError::Denied(Denial::BreakerOpen))));
+    assert_eq!(house.asked("Points/QueryBatch"), 3, "nothing is sent");
+    assert_eq!(cases::denied(&house.tenants, "acme", "breaker.open").await, 1, "on record");
+    assert_eq!(house.theirs.query(&cases::near()).await.unwrap().len(), 1, "the neighbour has another");
+    tokio::time::sleep(patience).await;
+    assert_eq!(house.reads().await.unwrap(), 1, "tried again, and well");
+    assert_eq!(house.reads().await.unwrap(), 1);
+}
+
+/// What one tenant asks and does not get in time closes the door to that tenant alone.
+#[tokio::test(flavor = "multi_thread")]
+async fn time_outs_of_one_tenant_are_not_the_neighbours() {
+    let (short, long) = (Duration::from_millis(400), Duration::from_secs(3600));
+    let house = House::with(Layout::Shared, |options| options.retries(0).timeout(short).breaker(2, long)).await;
+    for _ in 0..2 {
+        house.wire.server.fail("Points/QueryBatch", 1, WireFault::Delay(long));
+        assert!(is_failure(house.reads().await));
+    }
+    assert!(matches!(house.reads().await, Err(VectorError::Denied(Denial::BreakerOpen))));
+    assert_eq!(house.theirs.query(&cases::near()).await.unwrap().len(), 1);
+}
+
+/// V15: the server goes away in the middle of an upload. The caller learns how far it got, and goes on there.
+#[tokio::test(flavor = "multi_thread")]
+async fn v15_an_upload_that_broke_goes_on_where_it_broke() {
+    for (fault, stored) in
+        [(WireFault::CutBefore, 300), (WireFault::CutAfter, 400), (WireFault::Refuse(Code::Internal), 300)]
+    {
+        let house = House::with(Layout::Shared, |options| options.retries(0)).await;
+        let _own = house.mine.delete(&[cases::id("A1")]).await.unwrap();
+        let points: Vec<Point> = (0..1000).map(|n| cases::point(&format!("doc:{n}"), 0.5, "acme")).collect();
+        let stream = |points: &[Point]| futures_util::stream::iter(points.to_vec());
+        let upload = || Upload::new().batch(100).unwrap();
+        house.wire.server.fail("Points/UpdateBatch", 4, fault.clone());
+        let broken = house.mine.upload(stream(&points), upload(), |_| {}).await.unwrap_err();
+        assert_eq!((broken.acknowledged(), broken.unknown()), (300, 100), "{fault:?}");
+        assert_eq!(house.mine.count(None).await.unwrap(), stored, "{fault:?}");
+        let rest = usize::try_from(broken.acknowledged()).unwrap();
+        assert_eq!(house.mine.upload(stream(&points[rest..]), upload(), |_| {}).await.unwrap(), 700);
+        assert_eq!(house.mine.count(None).await.unwrap(), 1000, "each once: {fault:?}");
+        assert_eq!(house.theirs.count(None).await.unwrap(), 1);
+    }
+}

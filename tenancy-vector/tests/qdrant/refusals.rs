@@ -1,0 +1,97 @@
+//! Servers and collections that are not used.
+
+use tenancy_vector::qdrant::{Drift, QdrantBackend, QdrantError, Version};
+use tenancy_vector::{Distance, Schema, VectorError, VectorKind, VectorName};
+
+use crate::{Layout, Wire, cases, tenants};
+
+/// V8: an old server would drop the newer fields of a request without a word.
+#[tokio::test(flavor = "multi_thread")]
+async fn v8_a_server_that_is_too_old_is_refused() {
+    let wire = Wire::start(Layout::Shared).await;
+    for old in ["1.15.0", "1.18.9", "1.9.0", "1.2", "0.11.8", "1.14.1-dev"] {
+        wire.server.set_version(old);
+        wire.server.clear_requests();
+        let refused = QdrantBackend::connect(wire.options(), wire.layout.clone()).await.map(drop);
+        assert!(matches!(refused, Err(QdrantError::TooOld { least: Version::FLOOR, .. })), "{old}: {refused:?}");
+        assert_eq!(wire.server.requests().len(), 1, "{old}: nothing but the version is asked for");
+    }
+    for new in ["1.19.0", "1.19.3", "1.20.1-rc1", "1.100.0", "2.0.0"] {
+        wire.server.set_version(new);
+        assert!(QdrantBackend::connect(wire.options(), wire.layout.clone()).await.is_ok(), "{new}");
+    }
+}
+
+/// V8: behind the same address there is an older server after a while, such as when an upgrade was rolled back.
+#[tokio::test(flavor = "multi_thread")]
+async fn v8_a_server_that_became_too_old_is_not_asked() {
+    let (wire, tenants) = (Wire::start(Layout::Shared).await, tenants().await);
+    let backend = wire.connect(wire.options().retries(0), &cases::schema()).await;
+    let store = tenancy_vector::VectorStore::new(tenants.realm(), backend, cases::schema());
+    let mine = cases::of(&tenants, &store, "acme").await;
+    mine.upsert(vec![cases::point("A1", 0.5, "a")]).await.unwrap();
+    wire.server.set_version("1.15.0");
+    wire.server.fail("Points/QueryBatch", 1, tenancy_testkit::qdrant::WireFault::CutBefore);
+    assert!(matches!(mine.query(&cases::near()).await, Err(VectorError::Backend(_))), "the connection broke");
+    wire.server.clear_requests();
+    assert!(matches!(mine.query(&cases::near()).await, Err(VectorError::Backend(_))));
+    assert!(matches!(mine.upsert(vec![cases::point("A2", 0.5, "a")]).await, Err(VectorError::Backend(_))));
+    let methods: Vec<_> = wire.server.requests().iter().map(|request| request.method()).collect();
+    assert!(methods.iter().all(|method| *method == "Qdrant/HealthCheck"), "{methods:?}");
+    wire.server.set_version("1.19.1");
+    assert_eq!(mine.query(&cases::near()).await.unwrap().len(), 1, "positive control");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_key_is_on_every_request_and_in_no_error() {
+    let (wire, tenants) = (Wire::start(Layout::Shared).await, tenants().await);
+    wire.server.require_key("secret-key");
+    for options in [wire.options(), wire.options().api_key("another".into())] {
+        let refused = QdrantBackend::connect(options, wire.layout.clone()).await.unwrap_err();
+        let shown = format!("{refused} {refused:?} {:?}", std::error::Error::source(&refused).map(ToString::to_string));
+        assert!(!shown.contains("another") && !shown.contains("API key or"), "{shown}");
+    }
+    wire.server.clear_requests();
+    let backend = wire.connect(wire.options().api_key("secret-key".into()), &cases::schema()).await;
+    assert!(!format!("{backend:?}").contains("secret"));
+    let store = tenancy_vector::VectorStore::new(tenants.realm(), backend, cases::schema());
+    let mine = cases::of(&tenants, &store, "acme").await;
+    mine.upsert(vec![cases::point("A1", 0.5, "a")]).await.unwrap();
+    assert_eq!(mine.query(&cases::near()).await.unwrap().len(), 1);
+    assert!(wire.server.requests().iter().all(|request| request.header("api-key") == Some("secret-key")));
+    wire.server.fail("Points/QueryBatch", 1, tenancy_testkit::qdrant::WireFault::Refuse(tonic::Code::Internal));
+    let failed = mine.query(&cases::near()).await.unwrap_err();
+    let shown = format!("{failed} {failed:?}");
+    assert!(!shown.contains("secret") && !shown.contains("globex"), "what the server said is not repeated: {shown}");
+}
+
+/// What is there for another schema is told apart before a point is served.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_collection_of_another_schema_is_refused() {
+    let wire = Wire::start(Layout::Shared).await;
+    let named = |text| VectorName::parse(text).unwrap();
+    let dense = |dimension, distance| {
+        Schema::new().with(VectorName::dense(), VectorKind::Dense { dimension, distance }).unwrap()
+    };
+    let backend = wire.connect(wire.options(), &dense(4, Distance::Cosine)).await;
+    let multi = VectorKind::Multi { dimension: 4, distance: Distance::Cosine };
+    for (mechanism, schema, wanted) in [
+        ("a dimension", dense(5, Distance::Cosine), Drift::Dimension),
+        ("a distance", dense(4, Distance::Dot), Drift::Distance),
+        (
+            "another name",
+            Schema::new().with(named("d"), VectorKind::Dense { dimension: 4, distance: Distance::Cosine }).unwrap(),
+            Drift::Vectors,
+        ),
+        (
+            "one more vector",
+            dense(4, Distance::Cosine).with(named("more"), VectorKind::Sparse).unwrap(),
+            Drift::Vectors,
+        ),
+        ("several of a point", Schema::new().with(VectorName::dense(), multi).unwrap(), Drift::Multivector),
+    ] {
+        let found = backend.ensure_schema(&schema).await;
+        assert!(matches!(found, Err(QdrantError::Drift(drift)) if drift == wanted), "{mechanism}: {found:?}");
+    }
+    backend.ensure_schema(&dense(4, Distance::Cosine)).await.unwrap();
+}
