@@ -1,5 +1,6 @@
 //! The cases over the wire, in each layout: on a server that speaks Qdrant's protocol over the real engine, and on a real
 //! one where `QDRANT_URL` names it.
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on must stop")]
 
 #[path = "../cases/mod.rs"]
 mod cases;
