@@ -4,6 +4,7 @@ mod browse;
 mod change;
 mod find;
 mod groups;
+mod scroll;
 mod upload;
 
 use std::collections::{BTreeMap, HashSet};
@@ -12,9 +13,10 @@ use std::sync::Arc;
 
 use tenancy_core::{Denial, Entered, Pass};
 
-pub use browse::{Cursor, Facet, Near, Page, Scroll};
+pub use browse::{Facet, Near};
 pub use change::{Change, Select};
 pub use groups::{GroupBy, HitGroup};
+pub use scroll::{Cursor, Page, Scroll};
 pub use upload::{Upload, UploadError};
 
 use crate::error::{BackendError, VectorError};
