@@ -3,14 +3,16 @@
 
 #[path = "../../tenancy-vector/tests/cases/mod.rs"]
 mod cases;
+#[path = "../../tenancy-vector/tests/cases/crowded.rs"]
+mod crowded;
+#[path = "../../tenancy-vector/tests/cases/handle.rs"]
+mod handle;
 #[path = "../../tenancy-vector/tests/cases/cancel.rs"]
 mod sweep;
 
-use std::sync::Arc;
-
 use tempfile::TempDir;
 use tenancy_testkit::TestTenants;
-use tenancy_vector::{VectorBackend, VectorStore, conformance};
+use tenancy_vector::{Schema, VectorStore, conformance};
 use tenancy_vector_edge::{EdgeBackend, EdgeOptions};
 
 fn backend() -> (TempDir, EdgeBackend) {
@@ -21,27 +23,22 @@ fn backend() -> (TempDir, EdgeBackend) {
 
 /// The directory comes first, so that it goes last.
 async fn start() -> (TempDir, TestTenants, VectorStore) {
+    start_with(cases::schema()).await
+}
+
+async fn start_with(schema: Schema) -> (TempDir, TestTenants, VectorStore) {
     let tenants = cases::MORE_TENANTS.into_iter().fold(TestTenants::builder(), |b, name| b.tenant(name)).build().await;
     let (root, backend) = backend();
-    let store = VectorStore::new(tenants.realm(), backend, cases::schema());
+    let store = VectorStore::new(tenants.realm(), backend, schema);
     (root, tenants, store)
 }
 
-/// All of [`conformance::run`], with fresh contexts for each check: on a machine with more to do, one may take longer than
-/// what is known about a tenant that nobody asks for is good for.
 #[tokio::test]
 async fn the_engine_conforms() {
     let tenants = TestTenants::new().await;
     let (_root, backend) = backend();
-    let (realm, backend): (_, Arc<dyn VectorBackend>) = (tenants.realm(), Arc::new(backend));
-    let (one, two) = (|| tenants.context("acme"), || tenants.context("globex"));
-    conformance::empty_partitions(realm, &backend, &one().await).await.unwrap();
-    conformance::ranking(realm, &backend, &one().await).await.unwrap();
-    conformance::separation(realm, &backend, &one().await, &two().await).await.unwrap();
-    conformance::replacing(realm, &backend, &one().await).await.unwrap();
-    conformance::engine_ids(realm, &backend, &one().await).await.unwrap();
-    conformance::life_condition(realm, &backend, &one().await, &two().await).await.unwrap();
-    conformance::dropping(realm, &backend, &one().await, &two().await).await.unwrap();
+    let (one, two) = (tenants.context("acme").await, tenants.context("globex").await);
+    conformance::run(tenants.realm(), backend, &one, &two).await.unwrap();
 }
 
 #[tokio::test]
@@ -82,4 +79,52 @@ async fn dropped_calls_leave_the_store_whole() {
     // One root for all: each turn has a realm, and so partitions, of its own.
     let store = |realm: &_| VectorStore::new(realm, backend.clone(), cases::schema());
     sweep::dropped_calls_leave_the_store_whole(store).await;
+}
+
+macro_rules! on_the_engine {
+    ($($case:ident;)*) => {$(
+        #[tokio::test(flavor = "multi_thread")]
+        async fn $case() {
+            let (_root, tenants, store) = start_with(handle::schema()).await;
+            handle::$case(&tenants, &store).await;
+        }
+    )*};
+}
+
+on_the_engine! {
+    reads_without_a_filter_see_ones_own;
+    pages_have_every_point_once;
+    examples_are_ones_own;
+    batches_keep_their_places;
+    every_kind_of_query_finds_ones_own;
+    groups_have_ones_own;
+    changes_reach_ones_own;
+    uploads_are_acknowledged_batch_by_batch;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ordinary_questions_bring_up_ones_own() {
+    let (_root, tenants, store) = start_with(crowded::schema()).await;
+    crowded::ordinary_questions_bring_up_ones_own(&tenants, &store).await;
+}
+
+/// A thousand documents of the neighbour, times `TENANCY_TEST_SCALE`.
+#[tokio::test(flavor = "multi_thread")]
+async fn scores_do_not_move() {
+    let (_root, tenants, store) = start_with(crowded::schema()).await;
+    crowded::scores_do_not_move(&tenants, &store, 1000 * scale()).await;
+}
+
+/// V11, with ten tenants for each of `TENANCY_TEST_SCALE`, up to a thousand.
+#[tokio::test(flavor = "multi_thread")]
+async fn v11_neighbours_thin_out_nothing() {
+    let names: Vec<_> = (0..(10 * scale()).min(1000)).map(|n| format!("tenant-{n}")).collect();
+    let tenants = names.iter().fold(TestTenants::builder(), |builder, name| builder.tenant(name)).build().await;
+    let (_root, backend) = backend();
+    let store = VectorStore::new(tenants.realm(), backend, crowded::schema());
+    crowded::neighbours_thin_out_nothing(&tenants, &store, &names).await;
+}
+
+fn scale() -> usize {
+    std::env::var("TENANCY_TEST_SCALE").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
 }

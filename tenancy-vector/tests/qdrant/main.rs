@@ -4,6 +4,8 @@
 
 #[path = "../cases/mod.rs"]
 mod cases;
+#[path = "../cases/crowded.rs"]
+mod crowded;
 #[path = "../cases/handle.rs"]
 mod handle;
 #[path = "../cases/cancel.rs"]
@@ -13,6 +15,7 @@ mod sweep;
 mod walk;
 
 mod conforms;
+mod crowds;
 mod failures;
 mod recorded;
 mod refusals;
@@ -72,4 +75,9 @@ impl Wire {
 
 async fn tenants() -> TestTenants {
     cases::MORE_TENANTS.into_iter().fold(TestTenants::builder(), |builder, name| builder.tenant(name)).build().await
+}
+
+/// How much more than usual is tried: `TENANCY_TEST_SCALE`.
+fn scale() -> usize {
+    std::env::var("TENANCY_TEST_SCALE").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
 }
