@@ -157,6 +157,9 @@ pub enum VectorError {
     /// The task of a write ended without an answer. Whether the points are written is not known: write them again.
     #[error("the write ended without an answer")]
     Interrupted,
+    /// The re-ranker failed, or did not score each hit.
+    #[error("the re-ranker failed")]
+    Reranker(#[source] Redacted<BoxError>),
     /// The back end failed.
     #[error("the vector back end failed")]
     Backend(#[source] Redacted<BoxError>),

@@ -47,7 +47,10 @@
 //! - The caller's filter stands beside the tenant condition, never in its list. An empty list of allowed values finds
 //!   nothing.
 //! - Every write changes the version of the tenant's documents, so caches above do not answer from before it.
-//! - Ties are broken by external id, so the same points give the same hits wherever they are stored.
+//! - Equal scores come in the order of external ids. Which of several equal ones come within a limit is the engine's
+//!   choice.
+//! - A re-ranker is given hits that were checked a moment before, and what it put in order is handed out only while the
+//!   tenant is served.
 //!
 //! # What it does not
 //!
@@ -103,7 +106,8 @@ pub use schema::{Distance, IndexKind, Schema, VectorKind};
 pub use scope::VectorScope;
 pub use store::{STORE, VectorStore};
 pub use tenant::{
-    Change, Cursor, Facet, GroupBy, HitGroup, Near, Page, Scroll, Select, TenantVectors, Upload, UploadError,
+    Candidates, Change, Cursor, Facet, GroupBy, HitGroup, Near, Page, Reranker, Scroll, Select, TenantVectors, Upload,
+    UploadError,
 };
 pub use text::{Language, TextOptions};
 pub use vector::{DenseVector, Input, MultiVector, SparseVector, Vector};

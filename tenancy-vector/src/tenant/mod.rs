@@ -4,6 +4,7 @@ mod browse;
 mod change;
 mod find;
 mod groups;
+mod rerank;
 mod scroll;
 mod upload;
 
@@ -16,6 +17,7 @@ use tenancy_core::{Denial, Entered, Pass};
 pub use browse::{Facet, Near};
 pub use change::{Change, Select};
 pub use groups::{GroupBy, HitGroup};
+pub use rerank::{Candidates, Reranker};
 pub use scroll::{Cursor, Page, Scroll};
 pub use upload::{Upload, UploadError};
 

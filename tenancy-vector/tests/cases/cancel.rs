@@ -6,16 +6,19 @@ use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use tenancy_core::{Outcome, Realm};
+use async_trait::async_trait;
+use tenancy_core::{BoxError, Outcome, Realm};
 use tenancy_testkit::TestTenants;
-use tenancy_vector::{Change, GroupBy, PayloadKey, Scroll, TenantVectors, VectorError, VectorName, VectorStore};
+use tenancy_vector::{
+    Candidates, Change, GroupBy, PayloadKey, Reranker, Scroll, TenantVectors, VectorError, VectorName, VectorStore,
+};
 
 use crate::cases::{id, near, of, point};
 
 type Call = Pin<Box<dyn Future<Output = Result<(), VectorError>> + Send>>;
 type Start = fn(TenantVectors) -> Call;
 
-const CALLS: [(&str, Start); 10] = [
+const CALLS: [(&str, Start); 11] = [
     ("vectors.upsert", |mine| Box::pin(async move { mine.upsert(vec![point("A1", 0.5, "a")]).await })),
     ("vectors.query", |mine| Box::pin(async move { mine.query(&near()).await.map(drop) })),
     ("vectors.get", |mine| Box::pin(async move { mine.get(&[id("A1"), id("B1")]).await.map(drop) })),
@@ -27,6 +30,9 @@ const CALLS: [(&str, Start); 10] = [
             mine.query_groups(&near(), &by).await.map(drop)
         })
     }),
+    ("vectors.query_reranked", |mine| {
+        Box::pin(async move { mine.query_reranked(&near(), "", &Hesitant, 3).await.map(drop) })
+    }),
     ("vectors.matrix", |mine| Box::pin(async move { mine.matrix(&VectorName::dense(), None, 10, 3).await.map(drop) })),
     ("vectors.scroll", |mine| Box::pin(async move { mine.scroll(&Scroll::new(), None).await.map(drop) })),
     ("vectors.change", |mine| {
@@ -34,6 +40,17 @@ const CALLS: [(&str, Start); 10] = [
     }),
     ("vectors.count", |mine| Box::pin(async move { mine.count(None).await.map(drop) })),
 ];
+
+/// A model that gives way before it answers.
+struct Hesitant;
+
+#[async_trait]
+impl Reranker for Hesitant {
+    async fn score(&self, candidates: Candidates<'_>) -> Result<Vec<f32>, BoxError> {
+        tokio::task::yield_now().await;
+        Ok(vec![1.0; candidates.hits().len()])
+    }
+}
 
 /// Drops a call after its k-th poll. True when it came to its end before.
 async fn drop_after(mut call: Call, polls: usize) -> bool {

@@ -181,6 +181,7 @@ twins! {
     tools_unscoped_offer,
     tools_unscoped_read,
     vector_back_end_taken_out,
+    vector_candidates_made,
     vector_cursor_made,
     vector_engine_taken_out,
     vector_example_by_key,
