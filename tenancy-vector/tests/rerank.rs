@@ -1,4 +1,5 @@
 //! Hits in the order of a model.
+#![expect(clippy::unwrap_used, reason = "a test that can't go on must stop")]
 
 #[expect(dead_code, reason = "the other cases have tests of their own")]
 mod cases;
@@ -12,15 +13,17 @@ use tenancy_testkit::TestTenants;
 use tenancy_vector::conformance::ReferenceBackend;
 use tenancy_vector::{Candidates, Filter, Hit, PayloadKey, Reranker, VectorError, VectorQuery, VectorStore};
 
+type Scores = fn(&[Hit]) -> Result<Vec<f32>, BoxError>;
+
 /// What it was asked, and what it answers.
 struct Model {
     seen: Mutex<Vec<(Life, String, Vec<String>)>>,
-    scores: fn(&[Hit]) -> Result<Vec<f32>, BoxError>,
+    scores: Scores,
     takes: Duration,
 }
 
 impl Model {
-    fn new(scores: fn(&[Hit]) -> Result<Vec<f32>, BoxError>) -> Self {
+    fn new(scores: Scores) -> Self {
         Self { seen: Mutex::default(), scores, takes: Duration::ZERO }
     }
 }
@@ -76,7 +79,7 @@ async fn the_model_sees_ones_own_and_decides() {
 async fn a_model_that_scores_badly_is_an_error() {
     let (tenants, store) = start().await;
     let mine = cases::of(&tenants, &store, "acme").await;
-    let bad: [(&str, fn(&[Hit]) -> Result<Vec<f32>, BoxError>); 6] = [
+    let bad: [(&str, Scores); 6] = [
         ("no score", |_| Ok(vec![])),
         ("one too few", |hits| Ok(vec![1.0; hits.len() - 1])),
         ("one too many", |hits| Ok(vec![1.0; hits.len() + 1])),

@@ -1,9 +1,9 @@
 //! What a re-ranker is given, hits that were checked, is not put together by a user.
 
-use tenancy_vector::{Candidates, Hit};
+use tenancy_vector::Candidates;
 
-fn forge<'a>(other: Candidates<'a>, hits: &'a [Hit]) -> Candidates<'a> {
-    Candidates { hits, ..other }
+fn forge(other: Candidates<'_>) -> Candidates<'_> {
+    Candidates { ..other }
 }
 
 fn main() {

@@ -1,8 +1,8 @@
 //! The twin of `fail/vector_candidates_made.rs`: one line differs.
 
-use tenancy_vector::{Candidates, Hit};
+use tenancy_vector::Candidates;
 
-fn forge<'a>(other: Candidates<'a>, hits: &'a [Hit]) -> Candidates<'a> {
+fn forge(other: Candidates<'_>) -> Candidates<'_> {
     other
 }
 

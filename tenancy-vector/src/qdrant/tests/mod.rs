@@ -27,7 +27,7 @@ fn places() -> Vec<Place> {
     layouts.iter().map(|layout| layout.place_of("partition", LIFE.to_owned())).collect()
 }
 
-const fn walk<'a>(place: &'a Place, shown: &'a str) -> Walk<'a> {
+fn walk<'a>(place: &'a Place, shown: &'a str) -> Walk<'a> {
     Walk {
         collection: place.collection.as_str(),
         shard_key: place.shard_key.as_deref(),
