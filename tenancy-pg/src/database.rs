@@ -190,6 +190,12 @@ impl Database<Inspected> {
         Ok(TenantDb::new(Arc::clone(shared), pass, Arc::new(scope)))
     }
 
+    /// What it was inspected by.
+    #[must_use]
+    pub fn declaration(&self) -> &Declaration {
+        &self.state.shared.declaration
+    }
+
     /// The tables that are the same for everybody.
     #[must_use]
     pub fn untenanted(&self) -> Untenanted {

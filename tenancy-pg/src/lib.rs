@@ -176,6 +176,9 @@ pub use signed::{
     SigningKey, SigningKeyError, SigningKeyId, SigningKeys, registrar_sql, retire_key_sql, signed_schema_sql,
     signing_key_sql,
 };
+/// The driver, for libraries that run statements on a [`TenantDb`] and know no driver of their own.
+#[doc(no_inline)]
+pub use sqlx;
 pub use tenant_db::TenantDb;
 pub use tenant_tx::TenantTx;
 pub use tx_options::{Isolation, TxOptions};
