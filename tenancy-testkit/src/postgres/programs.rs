@@ -2,6 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+/// The folder of a server with pgvector: the one that `TENANCY_PGVECTOR_BIN` names, else that of [`postgres`].
+pub(super) fn with_pgvector() -> Option<PathBuf> {
+    std::env::var_os("TENANCY_PGVECTOR_BIN").map(PathBuf::from).or_else(postgres)
+}
+
 /// The folder with `initdb` and `postgres`: the one that `TENANCY_POSTGRES_BIN` names, else the newest below Debian's
 /// directory, else what the path finds.
 pub(super) fn postgres() -> Option<PathBuf> {

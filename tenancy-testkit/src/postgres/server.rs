@@ -40,6 +40,7 @@ pub struct ThrowawayPostgres {
 #[derive(Clone, Debug, Default)]
 pub struct ServerOptions {
     loopback: bool,
+    pgvector: bool,
     settings: Vec<(String, String)>,
 }
 
@@ -55,6 +56,13 @@ impl ServerOptions {
     #[must_use]
     pub fn loopback(mut self) -> Self {
         self.loopback = true;
+        self
+    }
+
+    /// A server with pgvector: the programs in the folder that `TENANCY_PGVECTOR_BIN` names, else the usual ones.
+    #[must_use]
+    pub const fn pgvector(mut self) -> Self {
+        self.pgvector = true;
         self
     }
 
@@ -94,7 +102,7 @@ impl ThrowawayPostgres {
     /// # Errors
     /// As [`start`](Self::start).
     pub async fn start_with(options: &ServerOptions) -> Result<Self, PostgresUnavailable> {
-        let host = Host::prepare()?;
+        let host = Host::prepare_with(options)?;
         host.run("initdb", &["--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "--username", SUPERUSER])?;
         let server = Self::serve(host, options).await?;
         server.create_roles().await?;
@@ -128,6 +136,25 @@ impl ThrowawayPostgres {
     pub async fn shared() -> &'static Self {
         static SHARED: OnceCell<ThrowawayPostgres> = OnceCell::const_new();
         SHARED.get_or_init(|| async { Self::start().await.unwrap_or_else(|e| panic!("{e}")) }).await
+    }
+
+    /// As [`shared`](Self::shared), with pgvector; each test creates the extension in its database.
+    ///
+    /// # Panics
+    /// When it can't be started, or has no pgvector.
+    pub async fn shared_with_pgvector() -> &'static Self {
+        static SHARED: OnceCell<ThrowawayPostgres> = OnceCell::const_new();
+        let start = async || {
+            let server = Self::start_with(&ServerOptions::new().pgvector()).await.unwrap_or_else(|e| panic!("{e}"));
+            let offered = "select count(*) from pg_available_extensions where name = 'vector'";
+            match server.postgres().value::<i64>(offered).await {
+                Ok(1..) => server,
+                _none => panic!(
+                    "no pgvector: name the folder of such a server in TENANCY_PGVECTOR_BIN, or type: cargo xtask test"
+                ),
+            }
+        };
+        SHARED.get_or_init(start).await
     }
 
     /// A new database that belongs to [`OWNER`].
@@ -231,7 +258,12 @@ pub(super) struct Host {
 
 impl Host {
     pub(super) fn prepare() -> Result<Self, PostgresUnavailable> {
-        let programs = programs::postgres().ok_or(PostgresUnavailable::NotInstalled)?;
+        Self::prepare_with(&ServerOptions::new())
+    }
+
+    fn prepare_with(options: &ServerOptions) -> Result<Self, PostgresUnavailable> {
+        let programs = if options.pgvector { programs::with_pgvector() } else { programs::postgres() };
+        let programs = programs.ok_or(PostgresUnavailable::NotInstalled)?;
         let user = ServerUser::choose()?;
         Ok(Self { programs, user, root: user.private_directory("tenancy-pg-")? })
     }

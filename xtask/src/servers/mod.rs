@@ -58,6 +58,18 @@ pub(crate) fn ensure(choice: Choice) -> Result<Vec<Server>, Failure> {
     }
 }
 
+/// For the tests of vectors in Postgres: the programs of a server with pgvector, which the installed one need not have.
+pub(crate) fn ensure_pgvector() -> Result<PathBuf, Failure> {
+    if let Some(named) = std::env::var_os(PGVECTOR) {
+        return Ok(PathBuf::from(named));
+    }
+    let newest = wheel::ensure()?.into_iter().max_by_key(|(major, _)| *major);
+    newest.map(|(_, programs)| programs).ok_or_else(|| Failure::new("no server with pgvector is to be had here"))
+}
+
+/// What names the folder of a server with pgvector to the tests.
+pub(crate) const PGVECTOR: &str = "TENANCY_PGVECTOR_BIN";
+
 /// `postgres --version` says `postgres (PostgreSQL) 15.18 (Debian ..)`.
 fn major(programs: &std::path::Path) -> Result<u32, Failure> {
     let output = shell::output(Command::new(programs.join("postgres")).arg("--version"))?;

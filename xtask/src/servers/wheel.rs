@@ -70,7 +70,8 @@ const PLATFORMS: &[(&str, &str, &str)] = &[
     ("x86_64", "manylinux_2_28_x86_64", "620f397b925a6a6ea39544084d3d86e3775acf41db6a56f8f3b800488bd33c6d"),
     ("aarch64", "manylinux_2_28_aarch64", "e8dc68805dabf0124b9137496611eeaadaaa75216b02106965ad729ac5ab24c5"),
 ];
-const ALONE: &str = "To test on the server of this machine alone: cargo xtask test --postgres installed";
+const ALONE: &str = "To test on servers of this machine alone, of which one has pgvector:
+    TENANCY_PGVECTOR_BIN=/folder/with/its/programs cargo xtask test --postgres installed";
 /// Python's own unpacking forgets which files are programs.
 const UNPACK: &str = "
 import glob, os, sys, zipfile

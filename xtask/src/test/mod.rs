@@ -34,6 +34,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let start = Instant::now();
     // The tests start servers of their own, whatever DATABASE_URL says.
     let servers = servers::ensure(options.postgres)?;
+    let with_pgvector = servers::ensure_pgvector()?;
     println!(
         "Building all tests. The first time, with all dependencies, takes about a quarter of an hour on two cores."
     );
@@ -49,6 +50,8 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         }
         for (programs, names) in runs(report.suites(), options.filter.as_deref(), number == 0) {
             let mut command = cargo_test(options);
+            // A server that was fetched has pgvector.
+            command.env(servers::PGVECTOR, server.programs.as_ref().unwrap_or(&with_pgvector));
             if let Some(programs) = &server.programs {
                 command.env("TENANCY_POSTGRES_BIN", programs);
             }
@@ -106,8 +109,13 @@ fn cargo_test(options: &Options) -> Command {
 }
 
 /// Suites whose names begin like this talk to a Postgres.
-const ON_EACH_SERVER: &[&str] =
-    &["tenancy-pg/tests/", "tenancy-cli/tests/cli", "tenancy-testkit/tests/servers", "tests/tests/stores"];
+const ON_EACH_SERVER: &[&str] = &[
+    "tenancy-pg/tests/",
+    "tenancy-vector/tests/pgvector",
+    "tenancy-cli/tests/cli",
+    "tenancy-testkit/tests/servers",
+    "tests/tests/stores",
+];
 
 /// The one setting for counts: tests multiply theirs by it. Proptest reads a variable of its own, which follows.
 const SCALE: &str = "TENANCY_TEST_SCALE";
