@@ -172,6 +172,7 @@ impl From<BackendError> for VectorError {
             BackendError::Dropped => Self::Denied(Denial::TenantErased),
             BackendError::Collision => Self::IdCollision,
             BackendError::SchemaMismatch => Self::SchemaMismatch,
+            BackendError::Denied(denial) => Self::Denied(denial),
             BackendError::BreakerOpen => Self::Denied(Denial::BreakerOpen),
             BackendError::Failed(source) => Self::Backend(source),
         }
@@ -191,6 +192,9 @@ pub enum BackendError {
     /// The partition was made for another schema.
     #[error("the partition was made for another schema")]
     SchemaMismatch,
+    /// The store of the engine has a gate of its own, which refused the call. It is on record there.
+    #[error("{0}")]
+    Denied(#[source] Denial),
     /// The engine failed too often lately, for this life or for all, and is not asked for a while.
     #[error("the engine failed too often lately")]
     BreakerOpen,

@@ -34,7 +34,8 @@
 //! # });
 //! ```
 //!
-//! Use the embedded engine of `tenancy-vector-edge`, a Qdrant server (feature `qdrant`), or implement [`VectorBackend`].
+//! Use the embedded engine of `tenancy-vector-edge`, a Qdrant server (feature `qdrant`), Postgres (feature `pgvector`), or
+//! implement [`VectorBackend`].
 //!
 //! # What it guarantees
 //!
@@ -61,6 +62,7 @@
 //!
 //! # Features
 //!
+//! - `pgvector`: Postgres with pgvector as a back end, [`pgvector`].
 //! - `qdrant`: a Qdrant server as a back end, [`qdrant`].
 //!
 //! # MSRV
@@ -71,10 +73,13 @@ mod answers;
 mod backend;
 pub mod conformance;
 mod error;
+mod exact;
 mod filter;
 mod id;
 mod name;
 mod payload;
+#[cfg(feature = "pgvector")]
+pub mod pgvector;
 mod point;
 #[cfg(feature = "qdrant")]
 pub mod qdrant;

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+#[cfg(feature = "pgvector")]
+use tenancy_core::TenantContext;
 use tenancy_core::{Entered, ErasureScope, Life, RealmTag};
 
 /// Whose points. Built by this crate only, from a call that was let in, and gone when the call is: it is borrowed and
@@ -10,21 +12,40 @@ use tenancy_core::{Entered, ErasureScope, Life, RealmTag};
 pub struct VectorScope<'a> {
     life: Life,
     partition: &'a Partition,
+    /// For back ends of this crate on stores that have a gate of their own. None in an erasure.
+    #[cfg(feature = "pgvector")]
+    context: Option<&'a TenantContext>,
 }
 
 impl<'a> VectorScope<'a> {
     pub(crate) fn of_call(entered: &'a Entered<'_>, partition: &'a Partition) -> Self {
-        Self { life: entered.context().life(), partition }
+        Self {
+            life: entered.context().life(),
+            partition,
+            #[cfg(feature = "pgvector")]
+            context: Some(entered.context()),
+        }
     }
 
     pub(crate) const fn of_erasure(scope: &'a ErasureScope<'_>, partition: &'a Partition) -> Self {
-        Self { life: scope.life(), partition }
+        Self {
+            life: scope.life(),
+            partition,
+            #[cfg(feature = "pgvector")]
+            context: None,
+        }
     }
 
     /// The life: every engine request carries the condition that a point's is this one.
     #[must_use]
     pub const fn life(&self) -> Life {
         self.life
+    }
+
+    /// Whose call it is, to enter a store that has a gate of its own. Nobody's in an erasure.
+    #[cfg(feature = "pgvector")]
+    pub(crate) const fn context(&self) -> Option<&'a TenantContext> {
+        self.context
     }
 
     /// The name of the life's partition: 65 characters of `[0-9a-f-]`, fit for a file, a collection or a shard key.

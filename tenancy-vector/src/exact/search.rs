@@ -1,41 +1,57 @@
-//! Searches, by looking at every point.
+//! Searches, by looking at every point that is handed in.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use super::compare::Comparison;
-use super::meets;
+use super::compare::{Comparison, Rarity};
+use super::judge::meets;
 use crate::id::PointKey;
+use crate::name::VectorName;
 use crate::query::{fuse, in_order};
 use crate::request::{Find, Order, OrderFrom, Search, Strategy, TaggedPoint};
 use crate::reserved;
-use crate::schema::Schema;
+use crate::schema::{Schema, VectorKind};
 
 type Scored<'p> = Vec<(&'p TaggedPoint, f32)>;
 
+/// What is known of all points of a life, beside those that are searched.
+pub(crate) struct Corpus<'a> {
+    pub(crate) schema: &'a Schema,
+    /// By the names of sparse vectors; one that misses has no terms.
+    pub(crate) rarities: HashMap<VectorName, Rarity>,
+}
+
+impl<'a> Corpus<'a> {
+    /// Of all points of the life.
+    pub(crate) fn of(schema: &'a Schema, own: &[&TaggedPoint]) -> Self {
+        let sparse = |kind| matches!(kind, VectorKind::Sparse | VectorKind::Text(_));
+        let names = schema.vectors().filter(|(_, kind)| sparse(*kind)).map(|(name, _)| name);
+        Self { schema, rarities: names.map(|name| (name.clone(), Rarity::of(name, own))).collect() }
+    }
+
+    fn compare<'c>(&'c self, using: &'c VectorName) -> Comparison<'c> {
+        static NONE: LazyLock<Rarity> = LazyLock::new(Rarity::default);
+        Comparison::of(self.schema, using, self.rarities.get(using).unwrap_or(&NONE))
+    }
+}
+
 /// The points that a search finds among these, the best first. One within another finds those `among` which the other
-/// would, and counts terms in all of them.
-pub(super) fn search<'p>(
-    schema: &Schema,
-    own: &[&'p TaggedPoint],
-    among: Option<&[&'p TaggedPoint]>,
-    search: &Search,
-) -> Scored<'p> {
-    let from = among.unwrap_or(own);
-    let wanted: Vec<_> = from.iter().copied().filter(|point| meets(search.condition(), point)).collect();
-    let arms = |arms: &[Search]| -> Vec<Scored<'p>> {
-        arms.iter().map(|arm| self::search(schema, own, Some(&wanted), arm)).collect()
-    };
+/// would.
+pub(crate) fn search<'p>(corpus: &Corpus<'_>, among: &[&'p TaggedPoint], search: &Search) -> Scored<'p> {
+    let wanted: Vec<_> = among.iter().copied().filter(|point| meets(search.condition(), point)).collect();
+    let arms =
+        |arms: &[Search]| -> Vec<Scored<'p>> { arms.iter().map(|arm| self::search(corpus, &wanted, arm)).collect() };
     let compare = |using, act: &dyn Fn(&Comparison<'_>, &TaggedPoint) -> Option<f32>| -> Scored<'p> {
-        let comparison = Comparison::of(schema, using, own);
+        let comparison = corpus.compare(using);
         wanted.iter().filter_map(|point| Some((*point, act(&comparison, point)?))).collect()
     };
     let found = match search.find() {
         Find::Nearest { using, vector } => ranked(compare(using, &|with, point| with.score(vector, point))),
         Find::Mmr { using, vector, diversity, candidates } => {
-            let comparison = Comparison::of(schema, using, own);
+            let comparison = corpus.compare(using);
             let mut nearest = ranked(compare(using, &|with, point| with.score(vector, point)));
             nearest.truncate(*candidates);
             unlike_each_other(&comparison, nearest, *diversity, search.limit())
@@ -88,7 +104,7 @@ pub(super) fn search<'p>(
             ranked(union(&found).into_iter().map(score).collect())
         }
         Find::Refine { using, vector, arms: wanted } => {
-            let (comparison, found) = (Comparison::of(schema, using, own), union(&arms(wanted)));
+            let (comparison, found) = (corpus.compare(using), union(&arms(wanted)));
             let scores = found.into_iter().filter_map(|point| Some((point, comparison.score(vector, point)?)));
             ranked(scores.collect())
         }
@@ -98,7 +114,7 @@ pub(super) fn search<'p>(
 }
 
 /// Points in the order of a value; those with several by the one that comes first.
-pub(super) fn ordered<'p>(points: &[&'p TaggedPoint], order: &Order) -> Vec<&'p TaggedPoint> {
+pub(crate) fn ordered<'p>(points: &[&'p TaggedPoint], order: &Order) -> Vec<&'p TaggedPoint> {
     let sign = if order.is_descending() { -1.0 } else { 1.0 };
     let from = order.from().map_or(f64::NEG_INFINITY, |from| sign * number_of(from));
     let mut valued: Vec<_> = points

@@ -1,27 +1,24 @@
 //! The plain back end: everything in memory, everything looked at.
 
-mod compare;
-mod search;
-
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use serde_json::{Map, Value};
 use tenancy_core::{Life, StoreVerdict};
 use uuid::Uuid;
 
 use crate::backend::{ScoredPayload, StoredPayload, VectorBackend};
 use crate::error::BackendError;
-use crate::filter::{Condition, Filter, FilterValue, Place, Words};
+use crate::exact::{self, Corpus, meets, normalize};
+use crate::filter::FilterValue;
 use crate::id::PointKey;
 use crate::request::{
     CountRequest, FacetRequest, Position, QueryRequest, ScrollRequest, Selector, TaggedPoint, UpsertMode, Write,
     WriteRequest,
 };
 use crate::reserved;
-use crate::schema::{IndexKind, Schema};
+use crate::schema::Schema;
 use crate::scope::VectorScope;
 
 /// Keeps points in memory and looks at each of them for every query: slow, and exact. Other back ends are compared
@@ -89,8 +86,9 @@ impl VectorBackend for ReferenceBackend {
     ) -> Result<Vec<Vec<ScoredPayload>>, BackendError> {
         let found = self.read(scope, |points| {
             let own: Vec<_> = points.of(scope.life()).collect();
+            let corpus = Corpus::of(&points.schema, &own);
             let answer = |request: &QueryRequest| {
-                let hits = search::search(request.schema(), &own, None, request.search());
+                let hits = exact::search(&corpus, &own, request.search());
                 let hits =
                     hits.into_iter().map(|(point, score)| ScoredPayload::new(score, stored(point, request.vectors())));
                 hits.collect()
@@ -107,19 +105,8 @@ impl VectorBackend for ReferenceBackend {
         request: FacetRequest,
     ) -> Result<Vec<(FilterValue, u64)>, BackendError> {
         Ok(self.read(scope, |points| {
-            let mut counts = BTreeMap::<FilterValue, u64>::new();
-            for point in points.of(scope.life()).filter(|point| meets(request.condition(), point)) {
-                let kind = points.schema.index_of(request.key());
-                let values = request.key().items(point.payload()).filter_map(FilterValue::of);
-                let values: HashSet<_> = values.filter(|value| kind.is_none_or(|kind| fits(kind, value))).collect();
-                for value in values {
-                    *counts.entry(value).or_default() += 1;
-                }
-            }
-            let mut counts: Vec<_> = counts.into_iter().collect();
-            counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-            counts.truncate(request.limit());
-            counts
+            let wanted = points.of(scope.life()).filter(|point| meets(request.condition(), point));
+            exact::count_values(&points.schema, &request, wanted)
         }))
     }
 
@@ -132,7 +119,7 @@ impl VectorBackend for ReferenceBackend {
             let own = points.of(scope.life()).filter(|point| meets(request.condition(), point));
             let page: Vec<_> = match request.position() {
                 Position::After(after) => own.filter(|point| Some(point.key().engine_id()) > *after).collect(),
-                Position::Ordered(order) => search::ordered(&own.collect::<Vec<_>>(), order),
+                Position::Ordered(order) => exact::ordered(&own.collect::<Vec<_>>(), order),
             };
             page.into_iter().take(request.limit()).map(|point| stored(point, request.vectors())).collect()
         }))
@@ -183,7 +170,7 @@ impl Points {
             Write::Upsert { points, mode } => self.upsert(life, points, &mode)?,
             Write::SetVectors(points) => {
                 for (key, mut vectors) in points.into_iter().map(crate::TaggedVectors::into_parts) {
-                    compare::normalize(&self.schema, &mut vectors);
+                    normalize(&self.schema, &mut vectors);
                     if self.get(life, &key).is_some()
                         && let Some(point) = self.by_id.get_mut(&key.engine_id())
                     {
@@ -195,26 +182,13 @@ impl Points {
                 point.vectors.retain(|name, _| !names.contains(name));
             }),
             Write::SetPayload(selector, values, at) => self.change(life, &selector, |point| {
-                let target = match &at {
-                    None => Some(&mut point.payload),
-                    Some(path) => path.make(&mut point.payload),
-                };
-                if let Some(target) = target {
-                    for (key, value) in &values {
-                        match value {
-                            Value::Null => target.remove(key),
-                            value => target.insert(key.clone(), value.clone()),
-                        };
-                    }
-                }
+                exact::set_payload(&mut point.payload, &values, at.as_ref());
             }),
             Write::OverwritePayload(key, payload) => self.change(life, &Selector::Keys(vec![key]), |point| {
                 point.payload.clone_from(&payload);
             }),
             Write::DeletePayload(selector, keys) => self.change(life, &selector, |point| {
-                for key in &keys {
-                    key.remove(&mut point.payload);
-                }
+                exact::delete_payload(&mut point.payload, &keys);
             }),
             Write::Delete(selector) => {
                 let gone: Vec<_> = self.selected(life, &selector).collect();
@@ -239,7 +213,7 @@ impl Points {
             };
             // A text without words has no vector: nothing finds it.
             point.vectors.retain(|_, vector| !vector.is_empty());
-            compare::normalize(&self.schema, &mut point.vectors);
+            normalize(&self.schema, &mut point.vectors);
             if taken || fresh.insert(id, wanted.then_some(point)).is_some() {
                 return Err(BackendError::Collision);
             }
@@ -281,42 +255,4 @@ fn lives(point: &TaggedPoint, life: Life) -> bool {
 
 fn is_of(point: &TaggedPoint, life: Life, key: &PointKey) -> bool {
     lives(point, life) && point.key() == key
-}
-
-fn meets(condition: Option<&Condition>, point: &TaggedPoint) -> bool {
-    let Some(condition) = condition else { return true };
-    let engine = |condition: &Condition| Some(as_engine(condition, point, point.payload()));
-    condition.judge_with(point.key(), point.payload(), &engine).unwrap_or_default()
-}
-
-/// What only an engine can tell, as this one tells it.
-fn as_engine(condition: &Condition, point: &TaggedPoint, payload: &Map<String, Value>) -> bool {
-    match condition {
-        Filter::HasVector(name) => point.vectors().contains_key(name),
-        Filter::Inside(path, area) => Place::any_of(path, payload, |place| area.holds(place)),
-        Filter::Words(path, words) => path.items(payload).filter_map(Value::as_str).any(|text| {
-            let (text, wanted) = (words_of(text), words_of(words.text()));
-            match words {
-                Words::All(_) => wanted.iter().all(|word| text.contains(word)),
-                Words::Any(_) => wanted.iter().any(|word| text.contains(word)),
-                Words::Phrase(_) => text.windows(wanted.len().max(1)).any(|part| part == wanted),
-            }
-        }),
-        // Times that are not written in the one way that all read alike.
-        _other => false,
-    }
-}
-
-/// Whether an index holds a value: one of another kind is not in it.
-const fn fits(kind: IndexKind, value: &FilterValue) -> bool {
-    match value {
-        FilterValue::Text(_) => matches!(kind, IndexKind::Keyword),
-        FilterValue::Integer(_) => matches!(kind, IndexKind::Integer),
-        FilterValue::Flag(_) => matches!(kind, IndexKind::Flag),
-    }
-}
-
-fn words_of(text: &str) -> Vec<String> {
-    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    words.map(str::to_lowercase).collect()
 }

@@ -11,17 +11,16 @@ use crate::vector::{DenseVector, MultiVector, SparseVector, Vector};
 pub(super) struct Comparison<'a> {
     using: &'a VectorName,
     distance: Distance,
-    rarity: Rarity,
+    rarity: &'a Rarity,
 }
 
 impl<'a> Comparison<'a> {
-    /// Rarity is counted over all points of the life, whatever is searched for among them.
-    pub(super) fn of(schema: &Schema, using: &'a VectorName, own: &[&TaggedPoint]) -> Self {
+    pub(super) fn of(schema: &Schema, using: &'a VectorName, rarity: &'a Rarity) -> Self {
         let distance = match schema.vector(using) {
             Some(VectorKind::Dense { distance, .. } | VectorKind::Multi { distance, .. }) => distance,
             Some(VectorKind::Sparse | VectorKind::Text(_)) | None => Distance::Dot,
         };
-        Self { using, distance, rarity: Rarity::of(using, own) }
+        Self { using, distance, rarity }
     }
 
     /// The score of a search for a vector; `None` where the point has none, or no term in common.
@@ -77,7 +76,7 @@ impl<'a> Comparison<'a> {
 }
 
 /// Brings vectors that are compared by cosine to length 1, as engines keep them.
-pub(super) fn normalize(schema: &Schema, vectors: &mut BTreeMap<VectorName, Vector>) {
+pub(crate) fn normalize(schema: &Schema, vectors: &mut BTreeMap<VectorName, Vector>) {
     for (name, vector) in vectors {
         let Some(VectorKind::Dense { distance, .. } | VectorKind::Multi { distance, .. }) = schema.vector(name) else {
             continue;
@@ -101,14 +100,22 @@ fn unit(values: &[f32]) -> Vec<f32> {
     values.iter().map(|value| if length > 0.0 { value / length } else { *value }).collect()
 }
 
-/// In how many of the points each term is.
-struct Rarity {
+/// In how many of a life's points each term of a sparse vector is.
+#[derive(Default)]
+pub(crate) struct Rarity {
     points: f32,
     holding: HashMap<u32, f32>,
 }
 
 impl Rarity {
-    fn of(using: &VectorName, own: &[&TaggedPoint]) -> Self {
+    /// As somebody else counted: how many points have the vector, and how many of them each term.
+    #[cfg(feature = "pgvector")]
+    pub(crate) fn counted(points: f32, holding: HashMap<u32, f32>) -> Self {
+        Self { points, holding }
+    }
+
+    /// Counted over all points of the life, whatever is searched for among them.
+    pub(crate) fn of(using: &VectorName, own: &[&TaggedPoint]) -> Self {
         let mut rarity = Self { points: 0.0, holding: HashMap::new() };
         for point in own {
             let Some(Vector::Sparse(sparse)) = point.vectors().get(using) else { continue };

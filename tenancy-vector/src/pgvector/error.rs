@@ -1,0 +1,50 @@
+//! What can be wrong with the tables, and what the database's errors mean to a store of vectors.
+
+use tenancy_pg::{DeclarationError, PgError, sqlx};
+
+use crate::error::BackendError;
+
+/// Why a back end can't be set up on a database.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PgVectorError {
+    /// A name that Postgres can't hold.
+    #[error(transparent)]
+    Name(#[from] DeclarationError),
+    /// The name of a vector from which no column can be named.
+    #[error("the name of a vector has at most {limit} bytes here")]
+    VectorName {
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// A dimension that pgvector does not keep.
+    #[error("pgvector keeps at most {limit} dimensions")]
+    Dimension {
+        /// The largest dimension.
+        limit: usize,
+    },
+    /// The tables are not among those that the database was inspected by.
+    #[error("the database was not inspected by these tables: declare them as tenant tables")]
+    NotDeclared,
+    /// The database refused.
+    #[error(transparent)]
+    Database(#[from] PgError),
+}
+
+impl From<sqlx::Error> for PgVectorError {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Database(error.into())
+    }
+}
+
+/// A point that refers to no open life was written too late.
+pub(super) fn refused(error: impl Into<PgError>) -> BackendError {
+    let error = error.into();
+    match (error.denial(), &error) {
+        (Some(denial), _) => BackendError::Denied(denial),
+        (None, PgError::Database(database)) if database.sqlstate() == Some(FOREIGN_KEY) => BackendError::Dropped,
+        (None, _) => BackendError::failed(error),
+    }
+}
+
+pub(super) const FOREIGN_KEY: &str = "23503";

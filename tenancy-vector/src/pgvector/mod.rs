@@ -1,0 +1,76 @@
+//! Vectors in Postgres, with pgvector: a back end on [`tenancy-pg`](tenancy_pg).
+//!
+//! One table holds the points of all lives, under forced row level security, and each call runs in a transaction of its
+//! tenant. So three things keep tenants apart: the policy, the tenant and the life as conditions in each statement, and the
+//! look at what comes back.
+//!
+//! ```no_run
+//! # async fn run(realm: &tenancy_core::Realm, ctx: &tenancy_core::TenantContext) -> Result<(), Box<dyn std::error::Error>> {
+//! use tenancy_pg::{Database, Declaration, PgOptions};
+//! use tenancy_vector::pgvector::{PgVectorBackend, PgVectorTables};
+//! use tenancy_vector::{Schema, VectorQuery, VectorStore};
+//!
+//! let schema = Schema::hybrid(768)?;
+//! let tables = PgVectorTables::new("public", "chunk", &schema)?;
+//! let [points, lives] = tables.tenant_tables();
+//! let declaration = Declaration::builder().tenant_table(points).tenant_table(lives).build()?;
+//! // The owner has run `tables.migration_sql(&declaration, "app", "vector_eraser")`.
+//! let database = Database::open(realm, PgOptions::new("postgres://app@db.internal/rag".parse()?), &declaration).await?;
+//! let backend = PgVectorBackend::new(database, tables, "postgres://vector_eraser@db.internal/rag".parse()?)?;
+//!
+//! let store = VectorStore::new(realm, backend, schema);
+//! store.prepare().await?; // refuses tables that are not protected, or were made for another schema
+//! let hits = store.scoped(ctx)?.query(&VectorQuery::dense(vec![0.1; 768])?).await?;
+//! # let _ = hits;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What it is good for
+//!
+//! Tenants whose points are searched by one dense vector, with filters, in the database that the service has anyway; lives
+//! of some tens of thousands of points, which the server looks at one by one and so finds the nearest of without fail. A
+//! tenant with more gets an index of its own ([`PgVectorTables::index_sql`]), which is approximate, as such indexes are: how
+//! many points come is never less for it, and a query that is to be exact does not use it.
+//!
+//! # What it is not good for
+//!
+//! Only the nearest by a dense vector are picked by the server. Of a sparse query all points with one of its terms come
+//! here to be scored, and for recommendations, discovery, late interaction, facets and orders by a value all points of the
+//! life that meet the filter, as far as the server can tell it: conditions on words, places, points in time and nested
+//! objects are decided here. With lives of more than some tens of thousands of points that is slow and takes memory.
+//!
+//! Row keys are uuids, by default the lives. Points have ties broken and terms weighed as everywhere, over the life's own
+//! points, so the hits are those of the plain back end.
+//!
+//! # What the inspection says
+//!
+//! It warns of the unique key of lives without the tenant (`PG023`): a life is random and can't be tried, and the key is what
+//! keeps a life that was dropped before it wrote from being entered.
+//!
+//! # Dropping a life
+//!
+//! A role of its own deletes the points and closes the life in the second table. The server does not close one while a point
+//! is left, and takes no point of one that is closed: a late writer is refused, in whichever process. Without the extension
+//! of [`PgEraser`](tenancy_pg::PgEraser)'s verdict, what is left in files is not looked for.
+
+mod backend;
+mod change;
+mod columns;
+mod drift;
+mod erase;
+mod error;
+mod filter;
+mod gather;
+mod json;
+mod reach;
+mod reads;
+mod rows;
+mod session;
+mod tables;
+mod write;
+
+// The public interface is:
+pub use backend::PgVectorBackend;
+pub use error::PgVectorError;
+pub use tables::PgVectorTables;

@@ -1,0 +1,59 @@
+//! The cases in signed mode, where SQL can't change the tenant.
+
+use secrecy::ExposeSecret;
+use tenancy_pg::{
+    Database, Declaration, InspectPolicy, PgOptions, Severity, SigningKey, SigningKeys, signed_schema_sql,
+    signing_key_sql,
+};
+use tenancy_testkit::{APP, OWNER, TestTenants};
+use tenancy_vector::VectorStore;
+use tenancy_vector::pgvector::PgVectorBackend;
+
+use crate::world::{ERASER, World};
+use crate::{cases, handle};
+
+async fn store(tenants: &TestTenants) -> VectorStore {
+    let mut world = World::bare(handle::schema()).await;
+    let tables = world.tables.tenant_tables();
+    world.declaration =
+        tables.into_iter().fold(Declaration::builder(), |all, table| all.tenant_table(table)).signed().build().unwrap();
+    let key = SigningKey::generate();
+    world.server.run(&signed_schema_sql(&world.declaration, OWNER, &[APP, ERASER])).await;
+    world.server.run(signing_key_sql(&key).expose_secret()).await;
+    for tenant in ["acme", "globex"] {
+        let life = tenants.life(tenant).uuid();
+        world.server.run(&format!("insert into tenancy.tenant values ('{life}', '{life}')")).await;
+    }
+    world.migrate().await;
+    let options = PgOptions::new(world.server.app_options()).signed(SigningKeys::new(key));
+    let database = Database::connect(tenants.realm(), options).await.unwrap();
+    let policy = InspectPolicy::new().hardening(Severity::Warning);
+    let database = database.inspect_with(&world.declaration, policy).await.unwrap();
+    let backend = PgVectorBackend::new(database, world.tables.clone(), world.eraser()).unwrap();
+    let store = VectorStore::new(tenants.realm(), backend, handle::schema());
+    store.prepare().await.unwrap();
+    store
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_reach_ones_own_points() {
+    let tenants = TestTenants::new().await;
+    let store = store(&tenants).await;
+    handle::changes_reach_ones_own(&tenants, &store).await;
+    cases::filters_only_narrow(&tenants, &store).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_kind_of_query_finds_ones_own() {
+    let tenants = TestTenants::new().await;
+    let store = store(&tenants).await;
+    handle::every_kind_of_query_finds_ones_own(&tenants, &store).await;
+}
+
+/// The role that drops lives needs no seal.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_life_is_dropped() {
+    let tenants = TestTenants::new().await;
+    let store = store(&tenants).await;
+    crate::dropping::erase_and_look(&tenants, &store).await;
+}
