@@ -41,7 +41,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         enough(&breaks)?;
     }
     servers::ensure(Choice::Installed)?;
-    let tree = Tree::copy()?;
+    let tree = Tree::copy(servers::ensure_pgvector()?)?;
 
     let green = green_before(&tree, &breaks)?;
     let mut rows = Vec::new();

@@ -5,17 +5,20 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::failure::Failure;
+use crate::servers::PGVECTOR;
 use crate::shell;
 
 pub(super) struct Tree {
     root: PathBuf,
+    with_pgvector: PathBuf,
     /// As they were when the run began, so that work can go on in the clone meanwhile.
     files: Vec<(PathBuf, Vec<u8>)>,
 }
 
 impl Tree {
-    /// Copies what git knows or would add. Whatever an interrupted run left behind is put right.
-    pub(super) fn copy() -> Result<Self, Failure> {
+    /// Copies what git knows or would add. Whatever an interrupted run left behind is put right. Tests find the programs of
+    /// a server with pgvector in that folder.
+    pub(super) fn copy(with_pgvector: PathBuf) -> Result<Self, Failure> {
         let mut git = Command::new("git");
         git.current_dir(shell::root()).args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
         let listed = String::from_utf8_lossy(&shell::output(&mut git)?.stdout).into_owned();
@@ -23,7 +26,7 @@ impl Tree {
         // A file that was deleted and not yet committed is still listed.
         let files =
             names.filter_map(|name| fs::read(shell::root().join(&name)).ok().map(|bytes| (name, bytes))).collect();
-        let tree = Self { root: shell::root().join("target/laws/tree"), files };
+        let tree = Self { root: shell::root().join("target/laws/tree"), with_pgvector, files };
         tree.remove_strangers(&tree.root)?;
         tree.restore()?;
         Ok(tree)
@@ -59,6 +62,7 @@ impl Tree {
     pub(super) fn cargo(&self) -> Command {
         let mut cargo = shell::cargo();
         cargo.current_dir(&self.root).env("CARGO_TARGET_DIR", shell::root().join("target/laws/target"));
+        cargo.env(PGVECTOR, &self.with_pgvector);
         cargo
     }
 
