@@ -63,11 +63,17 @@ impl<'t> Run<'t> {
 
     async fn drop_life(&mut self) -> Result<(), sqlx::Error> {
         let (points, lives) = (&self.tables.points, &self.tables.lives);
-        // A life that never wrote has no row yet. It gets one, under a key that is nobody's: a late writer can't enter it.
-        let closed = format!(
-            "insert into {lives} (tenant_id, life, open) values (gen_random_uuid(), $1, false) on conflict (life) do nothing"
-        );
-        sqlx::query(AssertSqlSafe(closed)).bind(self.life).execute(&mut self.connection).await?;
+        // A life that never wrote has no row yet. It gets one, so that a late writer can't enter it: under the row key of a
+        // tenant that has no other, and if it has another, one row of a life is all there can be.
+        let closed =
+            format!("insert into {lives} (tenant_id, life, open) values ($1, $1, false) on conflict (life) do nothing");
+        match sqlx::query(AssertSqlSafe(closed)).bind(self.life).execute(&mut self.connection).await {
+            // The registry of tenants has let the life go, and takes nothing of it any more.
+            Err(error) if is_foreign_key(&error) => return Ok(()),
+            entered => {
+                let _now_or_before = entered?;
+            }
+        }
         let Some((tenant, true)) = self.found().await? else { return Ok(()) };
         self.see(ERASING, tenant).await?;
         let portion = format!(
@@ -83,9 +89,7 @@ impl<'t> Run<'t> {
             }
             // Waits for whoever is putting a point in. If there is one, the server does not let the life be closed.
             match sqlx::query(AssertSqlSafe(close.as_str())).bind(self.life).execute(&mut self.connection).await {
-                Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some(FOREIGN_KEY) && tries > 0 => {
-                    tries -= 1;
-                }
+                Err(error) if is_foreign_key(&error) && tries > 0 => tries -= 1,
                 closed => return closed.map(drop),
             }
         }
@@ -99,7 +103,11 @@ impl<'t> Run<'t> {
 
     /// Counts twice: as the server likes, and by a scan of the whole table, which believes no index.
     async fn verdict(&mut self) -> Result<StoreVerdict, sqlx::Error> {
-        let Some((tenant, false)) = self.found().await? else { return Ok(StoreVerdict::Failed) };
+        let tenant = match self.found().await? {
+            Some((tenant, false)) => tenant,
+            Some((_, true)) => return Ok(StoreVerdict::Failed),
+            None => return Ok(StoreVerdict::Unverifiable { why: NOT_THERE.to_owned() }),
+        };
         self.see(ERASING, tenant).await?;
         let sql = format!("select count(*) from {} where tenant_id = $1", self.tables.points);
         let mut left = 0_i64;
@@ -120,11 +128,16 @@ fn failed(error: sqlx::Error) -> BackendError {
     BackendError::failed(PgError::from(error))
 }
 
+fn is_foreign_key(error: &sqlx::Error) -> bool {
+    error.as_database_error().is_some_and(|error| error.code().as_deref() == Some(FOREIGN_KEY))
+}
+
 impl fmt::Debug for LifeEraser {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("LifeEraser(..)")
     }
 }
 
+const NOT_THERE: &str = "nothing was dropped, or the registry of tenants has let the life go";
 /// How often somebody may put a point in between the last portion and the closing.
 const TRIES: u32 = 100;

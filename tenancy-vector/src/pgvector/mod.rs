@@ -51,8 +51,19 @@
 //! # Dropping a life
 //!
 //! A role of its own deletes the points and closes the life in the second table. The server does not close one while a point
-//! is left, and takes no point of one that is closed: a late writer is refused, in whichever process. Without the extension
-//! of [`PgEraser`](tenancy_pg::PgEraser)'s verdict, what is left in files is not looked for.
+//! is left, and takes no point of one that is closed: a late writer is refused, in whichever process and for good. The verdict
+//! rests on two counts, one of them by a scan that asks no index. It says nothing of files: deleted rows are in them until
+//! `VACUUM FULL`, and in write-ahead logs and backups for longer.
+//!
+//! Both tables are tenant tables, so [`PgEraser`](tenancy_pg::PgEraser) empties them too, and then it is the key to the
+//! registry that refuses late writers. Drop the life here first; afterwards this store can't tell any more
+//! ([`Unverifiable`](tenancy_core::StoreVerdict::Unverifiable)).
+//!
+//! # What a dropped future does
+//!
+//! The handle's writes run in tasks of their own and go on. A read that is dropped ends its transaction, and its connection
+//! reaches another tenant only once it was shown to be clean. A drop or a verification that is dropped closes its connection:
+//! portions that were deleted stay deleted, the life stays open until a later call closes it.
 
 mod backend;
 mod change;

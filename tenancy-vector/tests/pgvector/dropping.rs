@@ -6,7 +6,8 @@ use std::time::Duration;
 use tenancy_core::{Credential, CrossTenantGrant, Life, Reach, StoreVerdict, TenantId};
 use tenancy_pg::sqlx::postgres::PgConnection;
 use tenancy_pg::sqlx::{self, AssertSqlSafe, Connection};
-use tenancy_testkit::TestTenants;
+use tenancy_pg::{Declaration, Migration, Roles};
+use tenancy_testkit::{APP, TestTenants};
 use tenancy_vector::VectorStore;
 
 use crate::cases;
@@ -134,6 +135,34 @@ async fn a_life_that_never_wrote_is_not_entered_after_its_end() {
     let entered = sqlx::query(enter).bind(life.uuid()).execute(&mut late).await.unwrap();
     assert_eq!(entered.rows_affected(), 0);
     assert!(insert(&mut late, life).await.is_err());
+}
+
+/// Where every tenant table refers to the registry, a life that the registry has let go is refused by that.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_life_that_the_registry_let_go_is_not_entered() {
+    let tenants = TestTenants::new().await;
+    let mut world = World::bare(cases::schema()).await;
+    let tables = world.tables.tenant_tables();
+    let declared = tables.into_iter().fold(Declaration::builder(), |all, table| all.tenant_table(table));
+    world.declaration = declared.registry().build().unwrap();
+    world.migrate().await;
+    world.server.run_as_owner(&Migration::of(&world.declaration, &Roles::new(APP)).unwrap().up()).await;
+    let life = tenants.life("acme");
+    world.server.run(&format!("insert into tenancy.tenant (row_key, life) values ('{0}', '{0}')", life.uuid())).await;
+    // The migration of all tables gives the service more rights than these need.
+    world.migrate().await;
+    let store = world.store(&tenants).await;
+    let mine = cases::of(&tenants, &store, "acme").await;
+    mine.upsert(vec![cases::point("A1", 0.5, "a")]).await.unwrap();
+    let grant = grant(&tenants).await;
+    tenants.erase("acme");
+    assert_eq!(tenants.realm().erase_store(&grant, life, &store).await, Ok(StoreVerdict::LogicalOnly));
+    world.server.run("delete from chunk_life; delete from tenancy.tenant").await;
+    let verdict = tenants.realm().erase_store(&grant, life, &store).await;
+    assert!(matches!(verdict, Ok(StoreVerdict::Unverifiable { .. })), "{verdict:?}");
+    let mut late = late_writer(&world, life).await;
+    let enter = "insert into chunk_life (tenant_id, life) values ($1, $1) on conflict do nothing";
+    assert!(sqlx::query(enter).bind(life.uuid()).execute(&mut late).await.is_err());
 }
 
 /// A verdict is what was found, not what was asked for.
