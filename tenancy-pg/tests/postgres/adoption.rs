@@ -12,6 +12,7 @@ use tenancy_pg::{
     TenantTable,
 };
 use tenancy_testkit::{APP, CONTROL, OWNER, TestDatabase, TestTenants, ThrowawayPostgres};
+use tokio::sync::OnceCell;
 
 use crate::catalog::{difference, dump};
 use crate::common::scalar;
@@ -41,8 +42,14 @@ fn declaration(until: Option<&str>) -> Declaration {
     builder.build().unwrap()
 }
 
+/// A server for adoptions: they look at who can become the owner of the tables, and other tests give that to their roles.
+pub(crate) async fn adopting() -> &'static ThrowawayPostgres {
+    static ADOPTING: OnceCell<ThrowawayPostgres> = OnceCell::const_new();
+    ADOPTING.get_or_init(|| async { ThrowawayPostgres::start().await.unwrap() }).await
+}
+
 async fn old_database(rows: u32) -> TestDatabase {
-    let server = ThrowawayPostgres::shared().await.fresh_database().await;
+    let server = adopting().await.fresh_database().await;
     server.run_as_owner(&old_schema(rows)).await;
     server
 }

@@ -9,6 +9,7 @@ use tenancy_pg::{
 };
 use tenancy_testkit::{APP, CONTROL, OWNER, TestDatabase, ThrowawayPostgres};
 
+use crate::adoption::adopting;
 use crate::catalog::{difference, dump};
 use crate::common::{plain_role, scalar};
 
@@ -22,7 +23,11 @@ const TABLES: &str = "
     insert into note (body) select 'note' from generate_series(1, 20);";
 
 async fn old_database(more: &str) -> TestDatabase {
-    let server = ThrowawayPostgres::shared().await.fresh_database().await;
+    old_database_on(adopting().await, more).await
+}
+
+async fn old_database_on(server: &ThrowawayPostgres, more: &str) -> TestDatabase {
+    let server = server.fresh_database().await;
     server.run_as_owner(TABLES).await;
     server.run(&format!("set role own; {more}")).await;
     server
@@ -197,6 +202,8 @@ async fn a_day_that_is_past_adopts_nothing() {
 /// Policies filter without an error, so whoever is forgotten finds out from customers.
 #[tokio::test]
 async fn an_adoption_cuts_off_nobody_whom_nobody_mentioned() {
+    // What is granted here reaches into every database of a server.
+    let own = ThrowawayPostgres::start().await.unwrap();
     let view = "set role own; create view titles as select body from note; grant select on titles to {login};";
     for (what, more, cut_off) in [
         ("rights of its own", "grant select, insert on note to {login}", "{login} (INSERT.. on public.note)"),
@@ -257,7 +264,7 @@ async fn an_adoption_cuts_off_nobody_whom_nobody_mentioned() {
             "",
         ),
     ] {
-        let server = old_database("").await;
+        let server = old_database_on(&own, "").await;
         let named = |text: &str| {
             ["login", "group", "legacy", "app"].iter().fold(text.to_owned(), |text, word| {
                 text.replace(&format!("{{{word}}}"), &format!("{word}_{}", server.name()))
