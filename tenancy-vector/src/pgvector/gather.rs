@@ -120,25 +120,25 @@ impl Found<'_> {
         wanted: &[f32],
         (limit, mut exact): (usize, bool),
     ) -> Result<(), BackendError> {
-        exact |= limit > MOST_EFFORT as usize;
+        exact = exact || limit > MOST_EFFORT as usize || !has_index(session, using).await?;
         let (mut portion, mut from, mut meeting) = (limit, 0, 0);
         loop {
             let mut statement = self.statement(session, leaf);
             statement.push(format!(" and p.{column} is not null order by (p.{column} <#> "));
             statement.push_bind(wanted.to_vec()).push("::real[]::vector)");
             if exact {
-                // No index has this expression.
-                statement.push(" + 0");
+                // No index has this expression. Ties by the external id, as everywhere; an index could not be asked for both
+                // on servers before 17.
+                statement.push(" + 0, p.name");
             }
-            // Ties by the external id, as everywhere.
-            statement.push(", p.name limit ").push_bind(rows(portion)).push(" offset ").push_bind(rows(from));
+            statement.push(" limit ").push_bind(rows(portion)).push(" offset ").push_bind(rows(from));
             let (found, met) = self.take(session, leaf, statement).await?;
             meeting += met;
             if meeting >= limit {
                 return Ok(());
             }
             if found < portion {
-                if exact || !has_index(session, using).await? {
+                if exact {
                     return Ok(());
                 }
                 (exact, portion, from, meeting) = (true, limit, 0, 0);
@@ -201,11 +201,14 @@ async fn rarity(session: &mut Session<'_>, column: &str, terms: BTreeSet<u32>) -
     Ok(Rarity::counted(float(points), counts))
 }
 
-/// Whether the tenant has an index of its own.
+/// Whether the tenant has an index of its own, built to its end.
 async fn has_index(session: &mut Session<'_>, using: &VectorName) -> Result<bool, BackendError> {
     let Some((name, _)) = session.tables.index_of(session.row_key, using) else { return Ok(false) };
-    let mut statement = Statement::new("select 1 from pg_catalog.pg_class where relname = ");
-    statement.push_bind(name);
+    let mut statement = Statement::new(
+        "select 1 from pg_catalog.pg_index i join pg_catalog.pg_class c on c.oid = i.indexrelid \
+         where i.indisvalid and i.indrelid = pg_catalog.to_regclass(",
+    );
+    statement.push_bind(session.tables.points.clone()).push(") and c.relname = ").push_bind(name);
     Ok(!session.rows(statement).await?.is_empty())
 }
 
