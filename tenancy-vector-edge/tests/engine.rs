@@ -5,8 +5,6 @@
 mod cases;
 #[path = "../../tenancy-vector/tests/cases/crowded.rs"]
 mod crowded;
-#[path = "../../tenancy-vector/tests/cases/handle.rs"]
-mod handle;
 #[path = "../../tenancy-vector/tests/cases/cancel.rs"]
 mod sweep;
 
@@ -79,27 +77,6 @@ async fn dropped_calls_leave_the_store_whole() {
     // One root for all: each turn has a realm, and so partitions, of its own.
     let store = |realm: &_| VectorStore::new(realm, backend.clone(), cases::schema());
     sweep::dropped_calls_leave_the_store_whole(store).await;
-}
-
-macro_rules! on_the_engine {
-    ($($case:ident;)*) => {$(
-        #[tokio::test(flavor = "multi_thread")]
-        async fn $case() {
-            let (_root, tenants, store) = start_with(handle::schema()).await;
-            handle::$case(&tenants, &store).await;
-        }
-    )*};
-}
-
-on_the_engine! {
-    reads_without_a_filter_see_ones_own;
-    pages_have_every_point_once;
-    examples_are_ones_own;
-    batches_keep_their_places;
-    every_kind_of_query_finds_ones_own;
-    groups_have_ones_own;
-    changes_reach_ones_own;
-    uploads_are_acknowledged_batch_by_batch;
 }
 
 #[tokio::test(flavor = "multi_thread")]
