@@ -263,7 +263,7 @@ impl TenantContext {
     /// [`Denial::DeadlinePassed`] for one that has lapsed, recorded;
     /// [`Denial::AuditUnavailable`] when the log can't be read.
     pub async fn audit(&self, proof: &Authorized<ReadAudit>) -> Result<Vec<AuditRecord>, Denial> {
-        self.compare("audit.read", proof.context().realm_tag(), proof.context().life())?;
+        self.compare("audit.read", proof.context().realm(), proof.context().life())?;
         // A colleague's proof is no proof, nor is one whose own deadline has passed.
         let same = proof.context().subject() == self.subject() && proof.context().issuer() == self.issuer();
         let held = if same { proof.check() } else { Err(Denial::PermissionMissing) };
@@ -344,7 +344,9 @@ impl TenantContext {
         &self.inner
     }
 
-    pub(crate) fn realm_tag(&self) -> RealmTag {
+    /// What everything scoped carries of its realm.
+    #[must_use]
+    pub fn realm(&self) -> RealmTag {
         self.inner.realm.tag
     }
 }

@@ -47,7 +47,7 @@ impl CrossTenantGrant {
     pub async fn cross(&self, gate: &Gate, action: &'static str) -> Result<Crossing<'_>, Denial> {
         let store = Some(gate.store());
         let event = AuditEvent { store, ..self.event(action, self.life(), Outcome::Done) };
-        let trail = CrossingTrail { realm: Arc::clone(&self.realm), event };
+        let trail = CrossingTrail::new(Arc::clone(&self.realm), event);
         let tenant = trail.on_record(action, self.find(gate)).await?;
         self.realm.auditor.durable(Lane::Operators, trail.event.clone()).await?;
         Ok(Crossing { grant: self, trail, tenant })
@@ -55,6 +55,7 @@ impl CrossTenantGrant {
 
     async fn find(&self, gate: &Gate) -> Result<Option<Found>, Denial> {
         self.ensure_at(gate)?;
+        self.ensure_for_tenants()?;
         let Some(life) = self.life() else { return Ok(None) };
         let realm = &self.realm;
         let asked = Asked::now(&*realm.clock);
@@ -120,6 +121,15 @@ pub struct CrossingTrail {
 }
 
 impl CrossingTrail {
+    pub(crate) const fn new(realm: Arc<RealmShared>, event: AuditEvent) -> Self {
+        Self { realm, event }
+    }
+
+    /// Records that data was changed.
+    pub fn changed(&self, action: &'static str) {
+        self.record(action, Outcome::Changed, None);
+    }
+
     /// Records a denial and gives it back.
     #[must_use]
     pub fn refuse(&self, action: &'static str, denial: Denial) -> Denial {
@@ -140,7 +150,7 @@ impl CrossingTrail {
     }
 
     /// Sees to it that a check ends on record when it refuses, or is dropped: its place is reserved first.
-    async fn on_record<T>(
+    pub(crate) async fn on_record<T>(
         &self,
         action: &'static str,
         check: impl Future<Output = Result<T, Denial>>,

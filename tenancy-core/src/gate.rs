@@ -100,7 +100,7 @@ impl Gate {
     /// # Errors
     /// As [`scoped`](Self::scoped), without [`Denial::WrongRegion`].
     pub fn everywhere(&self, context: &TenantContext) -> Result<Pass, Denial> {
-        if context.realm_tag() != self.realm.tag {
+        if context.realm() != self.realm.tag {
             return Err(self.realm.deny_anonymous("scoped", Some(self.store), Denial::ForeignRealm));
         }
         let pass = Pass { context: context.clone(), store: self.store };
@@ -207,15 +207,6 @@ impl<'a> Entered<'a> {
         self.context().ensure_fresh().await
     }
 
-    /// Compares the life that a store's answer carries. Anything but this context's own means that the store ignored
-    /// its filter.
-    ///
-    /// # Errors
-    /// [`Denial::StoreBreach`]; end the call with [`deny`](Self::deny).
-    pub fn check_answer(&self, life: Option<Life>) -> Result<(), Denial> {
-        if life == Some(self.context().life()) { Ok(()) } else { Err(Denial::StoreBreach) }
-    }
-
     /// Ends the call: a read that went through. The access was recorded at the request's first.
     pub fn done(mut self) {
         if let Some(slot) = self.slot.take() {
@@ -258,8 +249,7 @@ impl<'a> Entered<'a> {
     /// # Errors
     /// [`Denial::DirectoryUnavailable`] when the versions can't be read: bypass the cache then too.
     pub async fn corpus_version(&self) -> Result<Option<CorpusVersion>, Denial> {
-        let realm = &self.context().inner().realm;
-        in_time(realm, realm.versions.current(CorpusScope::new(realm.tag, self.context().life()))).await
+        self.context().inner().realm.version(self.context().life()).await
     }
 
     /// Announces a write to the tenant's documents. From here until [`CorpusWrite::settle`] caches are bypassed, so
@@ -268,12 +258,7 @@ impl<'a> Entered<'a> {
     /// # Errors
     /// [`Denial::DirectoryUnavailable`]: do not write.
     pub async fn begin_corpus_write(&self) -> Result<CorpusWrite, Denial> {
-        let context = self.context().clone();
-        let realm = &context.inner().realm;
-        let write = WriteId::random();
-        let scope = CorpusScope::new(realm.tag, context.life());
-        in_time(realm, realm.versions.begin(scope, write)).await?;
-        Ok(CorpusWrite { context, write })
+        CorpusWrite::begin(Arc::clone(&self.context().inner().realm), self.context().life()).await
     }
 
     fn end(mut self, outcome: Outcome, denial: Option<Denial>) {
@@ -295,24 +280,37 @@ impl Drop for Entered<'_> {
     }
 }
 
-/// A write to a tenant's documents that has begun. Dropped without being settled, caches of the tenant stay bypassed
-/// until the write's lease runs out.
+/// A write to the documents of a tenant or of a shared corpus that has begun. Dropped without being settled, caches of
+/// them stay bypassed until the write's lease runs out.
 #[derive(Debug)]
 #[must_use = "caches are bypassed until the write is settled"]
 pub struct CorpusWrite {
-    context: TenantContext,
+    realm: Arc<RealmShared>,
+    life: Life,
     write: WriteId,
 }
 
 impl CorpusWrite {
+    pub(crate) async fn begin(realm: Arc<RealmShared>, life: Life) -> Result<Self, Denial> {
+        let write = WriteId::random();
+        in_time(&realm, realm.versions.begin(CorpusScope::new(realm.tag, life), write)).await?;
+        Ok(Self { realm, life, write })
+    }
+
     /// The write is over, well or not: the documents have a new version from here on.
     ///
     /// # Errors
     /// [`Denial::DirectoryUnavailable`]; caches stay bypassed until the write's lease runs out.
     pub async fn settle(self) -> Result<(), Denial> {
-        let realm = &self.context.inner().realm;
-        let scope = CorpusScope::new(realm.tag, self.context.life());
-        in_time(realm, realm.versions.settle(scope, self.write)).await.map(drop)
+        let scope = CorpusScope::new(self.realm.tag, self.life);
+        in_time(&self.realm, self.realm.versions.settle(scope, self.write)).await.map(drop)
+    }
+}
+
+impl RealmShared {
+    /// The version of the documents of a life, or of a shared corpus.
+    pub(crate) async fn version(&self, life: Life) -> Result<Option<CorpusVersion>, Denial> {
+        in_time(self, self.versions.current(CorpusScope::new(self.tag, life))).await
     }
 }
 

@@ -11,7 +11,7 @@ use crate::denial::{CredentialFault, Denial, GrantFault};
 use crate::directory::Lookup;
 use crate::fence;
 use crate::gate::Gate;
-use crate::id::{Life, RequestId, SubjectId, TenantId};
+use crate::id::{CorpusName, Life, RequestId, SubjectId, TenantId};
 use crate::metrics::Metric;
 use crate::realm::RealmShared;
 
@@ -29,6 +29,8 @@ pub enum Reach {
     One(TenantId),
     /// Every tenant, for reports over them. Never opens content.
     Every,
+    /// A corpus that every tenant reads, to change its documents. Reaches no tenant's data.
+    Corpus(CorpusName),
 }
 
 /// An operator's authority to look across the boundary, for a stated reason and a short time.
@@ -45,10 +47,11 @@ pub struct CrossTenantGrant {
     revoked: AtomicBool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 enum ResolvedReach {
     One(Life),
     Every,
+    Corpus(CorpusName),
 }
 
 impl Operators {
@@ -114,6 +117,7 @@ impl Operators {
         }
         let reach = match reach {
             Reach::Every => ResolvedReach::Every,
+            Reach::Corpus(name) => ResolvedReach::Corpus(name),
             Reach::One(id) => {
                 let lookup = Lookup::id(&id);
                 let found = fence::find(&*self.realm.directory, self.realm.settings.patience, lookup).await?;
@@ -164,7 +168,7 @@ impl CrossTenantGrant {
     /// [`Denial::ForeignRealm`], [`GrantFault::Expired`], [`GrantFault::Revoked`], [`GrantFault::OutOfReach`], recorded;
     /// and [`Denial::AuditUnavailable`]. Dropped: the use may be on record without having happened.
     pub async fn exercise(&self, gate: &Gate, life: Option<Life>, action: &'static str) -> Result<(), Denial> {
-        let allowed = self.ensure_at(gate).and_then(|()| {
+        let allowed = self.ensure_at(gate).and_then(|()| self.ensure_for_tenants()).and_then(|()| {
             // A grant for every tenant is for reports over them: it opens no single one.
             if life == self.life() { Ok(()) } else { Err(GrantFault::OutOfReach.into()) }
         });
@@ -194,11 +198,29 @@ impl CrossTenantGrant {
         }
     }
 
-    /// The tenant that it reaches; `None` for every one.
-    pub(crate) fn life(&self) -> Option<Life> {
+    /// Whether it reaches tenants at all.
+    pub(crate) fn ensure_for_tenants(&self) -> Result<(), Denial> {
+        match self.reach {
+            ResolvedReach::One(_) | ResolvedReach::Every => Ok(()),
+            ResolvedReach::Corpus(_) => Err(GrantFault::OutOfReach.into()),
+        }
+    }
+
+    /// Whether it was opened for a corpus.
+    pub(crate) fn ensure_for(&self, corpus: &CorpusName) -> Result<(), Denial> {
+        match &self.reach {
+            ResolvedReach::Corpus(name) if name == corpus => Ok(()),
+            ResolvedReach::Corpus(_) | ResolvedReach::One(_) | ResolvedReach::Every => {
+                Err(GrantFault::OutOfReach.into())
+            }
+        }
+    }
+
+    /// The one tenant that it reaches.
+    pub(crate) const fn life(&self) -> Option<Life> {
         match self.reach {
             ResolvedReach::One(life) => Some(life),
-            ResolvedReach::Every => None,
+            ResolvedReach::Every | ResolvedReach::Corpus(_) => None,
         }
     }
 
@@ -206,7 +228,7 @@ impl CrossTenantGrant {
         let now: SystemTime = self.realm.clock.now();
         AuditEvent {
             life,
-            everyone: self.reach == ResolvedReach::Every && life.is_none(),
+            everyone: self.life().is_none() && life.is_none(),
             actor: Some(self.operator.clone()),
             request: Some(self.request),
             reason: Some(self.reason.clone()),

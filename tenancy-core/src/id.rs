@@ -100,6 +100,11 @@ impl Life {
         Self(Uuid::new_v4())
     }
 
+    /// What stores keep of a shared corpus in the place of a life.
+    pub(crate) const fn of_corpus(mark: Uuid) -> Self {
+        Self(mark)
+    }
+
     /// Parses the hyphenated or simple form of a uuid.
     ///
     /// # Errors
@@ -206,6 +211,10 @@ plain_name! {
 plain_name! {
     /// A region in which stores live and to which a tenant is placed.
     Region
+}
+plain_name! {
+    /// The name of a corpus that all tenants of a realm may read.
+    CorpusName
 }
 plain_name! {
     /// The name of a cell: one store instance with a region.

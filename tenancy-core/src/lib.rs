@@ -99,6 +99,7 @@ mod realm;
 mod redacted;
 mod scoped;
 mod seal;
+mod shared;
 mod ticket;
 #[cfg(feature = "tower")]
 pub mod web;
@@ -131,7 +132,9 @@ pub use encode::Fields;
 pub use erasure::{EraseError, Eraser, ErasureScope, ErasureStep, StoreVerdict};
 pub use gate::{CorpusWrite, Entered, Gate, Pass};
 pub use grant::{CrossTenantGrant, Operators, Reach};
-pub use id::{CellName, IdError, Life, RealmName, Region, RequestId, RowKey, StoreName, SubjectId, TenantId};
+pub use id::{
+    CellName, CorpusName, IdError, Life, RealmName, Region, RequestId, RowKey, StoreName, SubjectId, TenantId,
+};
 pub use keys::{
     DataKey, FileKeyStore, KeyError, KeyProvider, KeySlot, KeyStore, KeyStoreError, LocalKeyProvider, MemoryKeyStore,
     RootKey, WrappedKey,
@@ -145,6 +148,7 @@ pub use realm::{
 pub use redacted::{BoxError, Redacted};
 pub use scoped::{Scoped, Visibility};
 pub use seal::Sealed;
+pub use shared::{Corpus, Publication};
 pub use ticket::{
     Job, JobKind, JobTicket, LedgerError, MemoryTicketLedger, Redeemed, Redemption, TicketLedger, TicketUse,
 };

@@ -116,10 +116,15 @@ pub(crate) enum RealmPurpose {
     Identity = 0,
     Ticket = 1,
     ApiKey = 2,
+    Corpus = 3,
 }
 
-pub(crate) const REALM_LABELS: &[&str] =
-    &["tenancy 2026-11-29 realm identity v1", "tenancy 2026-11-29 job ticket v1", "tenancy 2026-11-29 api key v1"];
+pub(crate) const REALM_LABELS: &[&str] = &[
+    "tenancy 2026-11-29 realm identity v1",
+    "tenancy 2026-11-29 job ticket v1",
+    "tenancy 2026-11-29 api key v1",
+    "tenancy 2026-11-29 shared corpus v1",
+];
 
 mod sealed {
     pub trait Sealed {}

@@ -5,12 +5,16 @@
 mod cases;
 #[path = "../../tenancy-vector/tests/cases/crowded.rs"]
 mod crowded;
+#[path = "../../tenancy-vector/tests/cases/shared.rs"]
+mod shared;
 #[path = "../../tenancy-vector/tests/cases/cancel.rs"]
 mod sweep;
 
+use std::sync::Arc;
+
 use tempfile::TempDir;
 use tenancy_testkit::TestTenants;
-use tenancy_vector::{Schema, VectorStore, conformance};
+use tenancy_vector::{Schema, SharedVectors, VectorStore, conformance};
 use tenancy_vector_edge::{EdgeBackend, EdgeOptions};
 
 fn backend() -> (TempDir, EdgeBackend) {
@@ -37,6 +41,17 @@ async fn the_engine_conforms() {
     let (_root, backend) = backend();
     let (one, two) = (tenants.context("acme").await, tenants.context("globex").await);
     conformance::run(tenants.realm(), backend, &one, &two).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_shared_corpus_is_read_beside_ones_own() {
+    let tenants = TestTenants::new().await;
+    let (_root, backend) = backend();
+    let backend = Arc::new(backend);
+    let own = VectorStore::new(tenants.realm(), Arc::clone(&backend), cases::schema());
+    let corpus = |name| SharedVectors::new(tenants.realm(), &shared::name(name), Arc::clone(&backend), cases::schema());
+    shared::every_read_is_of_the_corpus(&tenants, &own, &corpus("handbook")).await;
+    shared::one_id_is_two_points(&tenants, &own, &corpus("statutes")).await;
 }
 
 #[tokio::test]

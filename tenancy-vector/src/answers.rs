@@ -2,12 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tenancy_core::{Denial, Entered};
+use tenancy_core::Denial;
 
 use crate::backend::{ScoredPayload, StoredPayload};
 use crate::filter::Condition;
 use crate::id::{ExternalId, PointKey};
 use crate::point::{FoundPoint, Hit};
+use crate::points::Owner;
 use crate::request::{Find, Search};
 use crate::tag::{self, Checked};
 
@@ -20,14 +21,14 @@ pub(crate) struct Hits {
 }
 
 /// The hits of a search, or a breach when one of them is not the tenant's, was not asked for or comes twice.
-pub(crate) fn hits(entered: &Entered<'_>, search: &Search, answers: Vec<ScoredPayload>) -> Result<Hits, Denial> {
+pub(crate) fn hits(owner: &Owner, search: &Search, answers: Vec<ScoredPayload>) -> Result<Hits, Denial> {
     if answers.len() > search.limit() {
         return Err(Denial::StoreBreach);
     }
     let mut seen = HashSet::with_capacity(answers.len());
     let mut found = Hits { hits: Vec::with_capacity(answers.len()), doubtful: HashSet::new() };
     for ScoredPayload { score, stored } in answers {
-        let (key, point) = own(entered, stored)?;
+        let (key, point) = own(owner, stored)?;
         if score.is_nan() {
             return Err(Denial::StoreBreach);
         }
@@ -56,13 +57,13 @@ pub(crate) fn hits(entered: &Entered<'_>, search: &Search, answers: Vec<ScoredPa
 
 /// The points of a look-up by id, or a breach when one of them was not asked for.
 pub(crate) fn points<'a>(
-    entered: &Entered<'_>,
+    owner: &Owner,
     asked: &HashMap<PointKey, &'a ExternalId>,
     answers: Vec<StoredPayload>,
 ) -> Result<HashMap<&'a ExternalId, FoundPoint>, Denial> {
     let mut points = HashMap::with_capacity(answers.len());
     for stored in answers {
-        let (key, point) = own(entered, stored)?;
+        let (key, point) = own(owner, stored)?;
         let asked = asked.get(&key).ok_or(Denial::StoreBreach)?;
         if points.insert(*asked, point).is_some() {
             return Err(Denial::StoreBreach);
@@ -72,10 +73,10 @@ pub(crate) fn points<'a>(
 }
 
 /// A stored point whose tag is this tenant's.
-pub(crate) fn own(entered: &Entered<'_>, stored: StoredPayload) -> Result<(PointKey, FoundPoint), Denial> {
+pub(crate) fn own(owner: &Owner, stored: StoredPayload) -> Result<(PointKey, FoundPoint), Denial> {
     let StoredPayload { payload, vectors } = stored;
-    let Checked { id, key, payload } = tag::check(entered, payload)?;
-    Ok((key, FoundPoint { id, payload, vectors }))
+    let Checked { id, key, payload } = tag::check(owner, payload)?;
+    Ok((key, FoundPoint { id, payload, vectors, origin: owner.origin() }))
 }
 
 /// Whether a point for sure does not meet a condition.

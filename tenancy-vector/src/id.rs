@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tenancy_core::purpose::PointId;
-use tenancy_core::{Denial, Fields, TenantContext};
+use tenancy_core::Fields;
+use tenancy_core::purpose::{Digest, PointId};
 use uuid::Uuid;
 
 use crate::error::VectorError;
@@ -54,10 +54,15 @@ impl fmt::Debug for ExternalId {
 pub struct PointKey([u8; 32]);
 
 impl PointKey {
-    pub(crate) fn derive(context: &TenantContext, id: &ExternalId) -> Result<Self, Denial> {
+    /// What a key is derived from, under the keys of whose point it is.
+    pub(crate) fn fields(id: &ExternalId) -> Fields {
         let mut fields = Fields::new();
         fields.text(1, id.as_str());
-        context.derive::<PointId>(&fields).map(|digest| Self(*digest.as_bytes()))
+        fields
+    }
+
+    pub(crate) const fn of(digest: &Digest<PointId>) -> Self {
+        Self(*digest.as_bytes())
     }
 
     pub(crate) const fn of_bytes(bytes: [u8; 32]) -> Self {

@@ -81,6 +81,7 @@ mod payload;
 #[cfg(feature = "pgvector")]
 pub mod pgvector;
 mod point;
+mod points;
 #[cfg(feature = "qdrant")]
 pub mod qdrant;
 mod query;
@@ -88,6 +89,7 @@ mod request;
 pub mod reserved;
 mod schema;
 mod scope;
+mod shared;
 mod store;
 mod tag;
 mod tenant;
@@ -101,7 +103,7 @@ pub use filter::{Area, Condition, Filter, FilterValue, Place, Range, Words};
 pub use id::{ExternalId, PointKey};
 pub use name::VectorName;
 pub use payload::PayloadKey;
-pub use point::{Deleted, Found, FoundPoint, Hit, Point};
+pub use point::{Deleted, Found, FoundPoint, Hit, Origin, Point};
 pub use query::{Example, Fusion, Ranks, Recommend, VectorQuery, fuse, in_order};
 pub use request::{
     CountRequest, Decay, Expression, FacetRequest, Find, Order, OrderFrom, Pair, Position, QueryRequest, ScrollRequest,
@@ -109,10 +111,11 @@ pub use request::{
 };
 pub use schema::{Distance, IndexKind, Schema, VectorKind};
 pub use scope::VectorScope;
+pub use shared::{CorpusWriter, SHARED_STORE, Shared, SharedCorpus, SharedVectors};
 pub use store::{STORE, VectorStore};
 pub use tenant::{
-    Candidates, Change, Cursor, Facet, GroupBy, HitGroup, Near, Page, Reranker, Scroll, Select, TenantVectors, Upload,
-    UploadError,
+    Candidates, Change, Cursor, Facet, GroupBy, HitGroup, Near, Own, Page, Reranker, Scroll, Select, TenantVectors,
+    Upload, UploadError, Vectors,
 };
 pub use text::{Language, TextOptions};
 pub use vector::{DenseVector, Input, MultiVector, SparseVector, Vector};

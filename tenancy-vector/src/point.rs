@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde_json::{Map, Value};
+use tenancy_core::CorpusName;
 
 use crate::error::VectorError;
 use crate::id::ExternalId;
@@ -72,9 +73,28 @@ pub struct FoundPoint {
     pub(crate) id: ExternalId,
     pub(crate) payload: Map<String, Value>,
     pub(crate) vectors: BTreeMap<VectorName, Vector>,
+    pub(crate) origin: Origin,
+}
+
+/// Where a point that was found comes from.
+///
+/// The same external id of a tenant's own point and of one of a shared corpus are two points.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[expect(clippy::exhaustive_enums, reason = "whoever shows a point decides how it shows each")]
+pub enum Origin {
+    /// The tenant's own points.
+    Own,
+    /// A corpus that all tenants of the realm may read.
+    Shared(CorpusName),
 }
 
 impl FoundPoint {
+    /// Where it comes from.
+    #[must_use]
+    pub const fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
     /// Its external id.
     #[must_use]
     pub const fn id(&self) -> &ExternalId {
@@ -136,6 +156,12 @@ pub struct Hit {
 }
 
 impl Hit {
+    /// Where its point comes from.
+    #[must_use]
+    pub const fn origin(&self) -> &Origin {
+        &self.point.origin
+    }
+
     /// The point.
     #[must_use]
     pub const fn point(&self) -> &FoundPoint {

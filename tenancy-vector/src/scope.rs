@@ -5,25 +5,38 @@ use std::sync::Arc;
 
 #[cfg(feature = "pgvector")]
 use tenancy_core::TenantContext;
-use tenancy_core::{Entered, ErasureScope, Life, RealmTag};
+use tenancy_core::{CorpusWrite, Entered, ErasureScope, Life, RealmTag};
+
+use crate::points::Points;
 
 /// Whose points. Built by this crate only, from a call that was let in, and gone when the call is: it is borrowed and
 /// not `Clone`, so a back end can't keep one.
 pub struct VectorScope<'a> {
     life: Life,
     partition: &'a Partition,
-    /// For back ends of this crate on stores that have a gate of their own. None in an erasure.
+    /// For back ends of this crate on stores that have a gate of their own. None in an erasure and for a shared corpus.
     #[cfg(feature = "pgvector")]
     context: Option<&'a TenantContext>,
 }
 
 impl<'a> VectorScope<'a> {
-    pub(crate) fn of_call(entered: &'a Entered<'_>, partition: &'a Partition) -> Self {
+    /// Of a call that was let in, on points that its handle is about.
+    pub(crate) fn of_call(_let_in: &'a Entered<'_>, points: &'a Points) -> Self {
         Self {
-            life: entered.context().life(),
-            partition,
+            life: points.owner.life(),
+            partition: &points.partition,
             #[cfg(feature = "pgvector")]
-            context: Some(entered.context()),
+            context: points.owner.tenant(),
+        }
+    }
+
+    /// Of a write that was announced: to a shared corpus.
+    pub(crate) fn of_write(_announced: &'a CorpusWrite, points: &'a Points) -> Self {
+        Self {
+            life: points.owner.life(),
+            partition: &points.partition,
+            #[cfg(feature = "pgvector")]
+            context: points.owner.tenant(),
         }
     }
 
@@ -42,7 +55,7 @@ impl<'a> VectorScope<'a> {
         self.life
     }
 
-    /// Whose call it is, to enter a store that has a gate of its own. Nobody's in an erasure.
+    /// The tenant, to enter a store that has a gate of its own. Nobody in an erasure and for a shared corpus.
     #[cfg(feature = "pgvector")]
     pub(crate) const fn context(&self) -> Option<&'a TenantContext> {
         self.context

@@ -10,6 +10,7 @@ use tenancy_core::{
 
 use crate::backend::VectorBackend;
 use crate::error::VectorError;
+use crate::points::{Owner, Points};
 use crate::schema::Schema;
 use crate::scope::{Partition, VectorScope};
 use crate::tenant::TenantVectors;
@@ -61,8 +62,8 @@ impl VectorStore {
     /// [`VectorError::Denied`]: as [`Gate::scoped`], recorded.
     pub fn scoped(&self, context: &TenantContext) -> Result<TenantVectors, VectorError> {
         let pass = self.gate.scoped(context)?;
-        let partition = Partition::new(self.realm, context.life());
-        Ok(TenantVectors::new(pass, Arc::clone(&self.engine), partition))
+        let points = Points::new(&self.engine, Owner::Tenant(context.clone()));
+        Ok(TenantVectors::new(pass, points))
     }
 
     fn partition(&self, scope: &ErasureScope<'_>) -> Result<Partition, EraseError> {

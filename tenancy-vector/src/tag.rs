@@ -1,10 +1,11 @@
 //! Puts the tag on what goes into a store and checks it on everything that comes out.
 
 use serde_json::{Map, Value, json};
-use tenancy_core::{Denial, Entered, Life};
+use tenancy_core::{Denial, Life};
 
 use crate::error::VectorError;
 use crate::id::{ExternalId, PointKey};
+use crate::points::Owner;
 use crate::reserved;
 
 /// A payload with the tag of a point.
@@ -31,19 +32,21 @@ pub(crate) struct Checked {
     pub(crate) payload: Map<String, Value>,
 }
 
-/// Checks that an answer of a store is this tenant's: its life is ours, and its digest is the one that only our key
+/// Checks that an answer of a store is this owner's: its life is ours, and its digest is the one that only our key
 /// makes of its external id.
 ///
 /// A tag of any other form is a breach too: an engine takes a list of lives as a match for each of them.
-pub(crate) fn check(entered: &Entered<'_>, mut payload: Map<String, Value>) -> Result<Checked, Denial> {
+pub(crate) fn check(owner: &Owner, mut payload: Map<String, Value>) -> Result<Checked, Denial> {
     let tag = payload.remove(reserved::KEY).ok_or(Denial::StoreBreach)?;
     let tag = tag.as_object().filter(|tag| tag.len() == 3).ok_or(Denial::StoreBreach)?;
     let text = |name| tag.get(name).and_then(Value::as_str).ok_or(Denial::StoreBreach);
     let life = text(reserved::LIFE)?;
     // Only the one form we write: an engine that compares texts would not have matched another.
-    entered.check_answer(Life::parse(life).ok().filter(|parsed| reserved::life(*parsed) == life))?;
+    if life != reserved::life(owner.life()) {
+        return Err(Denial::StoreBreach);
+    }
     let id = ExternalId::parse(text(reserved::ID)?).map_err(|_: VectorError| Denial::StoreBreach)?;
-    let key = PointKey::derive(entered.context(), &id)?;
+    let key = owner.key(&id)?;
     if text(reserved::DIGEST)? != key.digest() {
         return Err(Denial::StoreBreach);
     }

@@ -29,7 +29,7 @@ impl Realm {
     ) -> Result<IssuedApiKey, Denial> {
         let context = proof.context();
         let shared = self.shared();
-        if context.realm_tag() != shared.tag {
+        if context.realm() != shared.tag {
             return Err(shared.deny_anonymous("api_key.issue", None, Denial::ForeignRealm));
         }
         proof.check().map_err(|denial| context.deny("api_key.issue", denial))?;

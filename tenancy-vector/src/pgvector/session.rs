@@ -1,6 +1,6 @@
 //! One tenant's transaction, and the beginning of each statement in it.
 
-use tenancy_core::{Denial, Life, RowKey};
+use tenancy_core::{Life, RowKey};
 use tenancy_pg::sqlx::postgres::{PgArguments, PgRow};
 use tenancy_pg::sqlx::query::Query;
 use tenancy_pg::sqlx::{Postgres, QueryBuilder};
@@ -39,7 +39,7 @@ impl<'a> Tenant<'a> {
         scope: &VectorScope<'_>,
     ) -> Result<Self, BackendError> {
         // An erasure has nobody's context, and reads and writes no point.
-        let context = scope.context().ok_or(BackendError::Denied(Denial::TenantErased))?;
+        let context = scope.context().ok_or_else(|| BackendError::failed("the table keeps rows of tenants alone"))?;
         let db = database.scoped(context).map_err(refused)?;
         let RowKey::Uuid(row_key) = *context.record().row_key() else {
             return Err(BackendError::failed(tenancy_pg::PgError::RowKeyType));

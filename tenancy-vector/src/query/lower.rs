@@ -3,13 +3,12 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use tenancy_core::TenantContext;
-
 use super::{Example, Recommend, VectorQuery, Wanted};
 use crate::error::VectorError;
 use crate::filter::{Filter, Reduced};
 use crate::id::{ExternalId, PointKey};
 use crate::name::VectorName;
+use crate::points::Owner;
 use crate::request::{Expression, Find, Pair, Search, Strategy};
 use crate::schema::{IndexKind, Schema};
 use crate::text;
@@ -25,11 +24,16 @@ pub(crate) type Examples = HashMap<ExternalId, BTreeMap<VectorName, Vector>>;
 pub(crate) struct Lowering<'a> {
     pub(crate) schema: &'a Schema,
     /// Whose keys its ids become.
-    pub(crate) context: &'a TenantContext,
+    pub(crate) owner: &'a Owner,
     pub(crate) examples: &'a Examples,
 }
 
 impl VectorQuery {
+    /// How many hits it asks for.
+    pub(crate) fn hits(&self) -> usize {
+        self.limit.unwrap_or(DEFAULT_LIMIT)
+    }
+
     /// The points named as examples, in the query and all its arms.
     pub(crate) fn examples(&self) -> impl Iterator<Item = &ExternalId> {
         let (examples, arms): (Vec<&Example>, &[Self]) = match &self.wanted {
@@ -56,7 +60,7 @@ impl Lowering<'_> {
     /// Lowers a query whose examples were read, perhaps with another limit than its own.
     pub(crate) fn lower(&self, query: &VectorQuery, limit: Option<usize>) -> Result<Lowered, VectorError> {
         let mut room = VectorQuery::MAX_SEARCHES;
-        let limit = limit.or(query.limit).unwrap_or(DEFAULT_LIMIT);
+        let limit = limit.unwrap_or(query.hits());
         let search = self.search(query, limit, VectorQuery::MAX_LEVELS, &mut room)?;
         let (Some(mut search), named) = (search, query.examples().collect::<HashSet<_>>()) else { return Ok(None) };
         if !named.is_empty() {
@@ -159,7 +163,7 @@ impl Lowering<'_> {
     }
 
     fn key(&self, id: &ExternalId) -> Result<PointKey, VectorError> {
-        Ok(PointKey::derive(self.context, id)?)
+        Ok(self.owner.key(id)?)
     }
 
     fn vector(&self, using: &VectorName, input: &Input) -> Result<Vector, VectorError> {

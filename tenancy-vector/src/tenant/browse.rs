@@ -2,7 +2,7 @@
 
 use tenancy_core::{Denial, Entered};
 
-use super::{TenantVectors, end};
+use super::{Vectors, end};
 use crate::error::VectorError;
 use crate::filter::{Condition, Filter, FilterValue, Reduced};
 use crate::id::ExternalId;
@@ -61,7 +61,7 @@ impl Near {
     }
 }
 
-impl TenantVectors {
+impl<Of> Vectors<Of> {
     /// The most points in a matrix.
     pub const MAX_SAMPLE: usize = 100;
 
@@ -105,17 +105,17 @@ impl TenantVectors {
         filter: Option<&Filter>,
         limit: usize,
     ) -> Result<Vec<Facet>, VectorError> {
-        match self.engine.schema.index_of(key) {
+        match self.points.engine.schema.index_of(key) {
             Some(IndexKind::Keyword | IndexKind::Integer | IndexKind::Flag) => {}
             Some(_) | None => return Err(VectorError::NotIndexed),
         }
         if limit == 0 || limit > VectorQuery::MAX_LIMIT {
             return Err(VectorError::BadLimit { most: VectorQuery::MAX_LIMIT });
         }
-        let Some(condition) = decided(self.condition(entered, filter)?) else { return Ok(Vec::new()) };
+        let Some(condition) = decided(self.points.condition(filter)?) else { return Ok(Vec::new()) };
         let scope = self.scope(entered);
         let request = FacetRequest { key: key.clone(), condition, limit };
-        let counts = self.read(entered, self.engine.backend.facet(&scope, request)).await?;
+        let counts = self.read(entered, self.points.engine.backend.facet(&scope, request)).await?;
         if counts.len() > limit {
             return Err(Denial::StoreBreach.into());
         }
@@ -133,13 +133,13 @@ impl TenantVectors {
         if !(1..=Self::MAX_SAMPLE).contains(&sample) || !(1..=Self::MAX_SAMPLE).contains(&neighbours) {
             return Err(VectorError::BadLimit { most: Self::MAX_SAMPLE });
         }
-        if self.engine.schema.vector(using).is_none() {
+        if self.points.engine.schema.vector(using).is_none() {
             return Err(VectorError::UnknownVector);
         }
-        let Some(condition) = decided(self.condition(entered, filter)?) else { return Ok(Vec::new()) };
+        let Some(condition) = decided(self.points.condition(filter)?) else { return Ok(Vec::new()) };
         let condition = Some(and(condition, Filter::HasVector(using.clone())));
         let search = |find, condition, limit| Search { find, condition, limit, threshold: None, exact: true };
-        let request = |search, vectors| QueryRequest { schema: self.engine.schema.clone(), search, vectors };
+        let request = |search, vectors| QueryRequest { schema: self.points.engine.schema.clone(), search, vectors };
         let chosen = self.ask(entered, vec![request(search(Find::Sample, condition, sample), true)]).await?;
         let chosen: Vec<_> = chosen.into_iter().flatten().collect();
         let keys: Vec<_> = chosen.iter().map(|(key, _)| *key).collect();

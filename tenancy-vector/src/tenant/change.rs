@@ -1,21 +1,17 @@
 //! Writes of every kind, alone or together.
 
-use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
 use serde_json::{Map, Value};
-use tenancy_core::{Denial, Entered};
+use tenancy_core::Entered;
 
-use super::{TenantVectors, end, ensure_batch, run_to_the_end};
+use super::{TenantVectors, end, run_to_the_end};
 use crate::error::VectorError;
-use crate::filter::{Filter, Reduced};
-use crate::id::{ExternalId, PointKey};
+use crate::filter::Filter;
+use crate::id::ExternalId;
 use crate::name::VectorName;
-use crate::payload::{PayloadKey, ensure_storable};
+use crate::payload::PayloadKey;
 use crate::point::Point;
-use crate::request::{Selector, TaggedVectors, UpsertMode, Write};
-use crate::tag;
-use crate::text;
 use crate::vector::Input;
 
 /// One change of the tenant's points. All but the first two leave alone what is not there, without an error.
@@ -75,128 +71,13 @@ impl TenantVectors {
     }
 
     async fn make_changes(&self, entered: &Entered<'_>, changes: Vec<Change>) -> Result<(), VectorError> {
-        ensure_batch(changes.iter().map(Change::items).sum())?;
-        let mut writes = Vec::with_capacity(changes.len());
-        for change in changes {
-            self.lower_change(entered, change, &mut writes)?;
-        }
+        let writes = self.points.changes(changes)?;
         if writes.is_empty() { Ok(()) } else { self.do_writes(entered, writes).await }
-    }
-
-    fn lower_change(&self, entered: &Entered<'_>, change: Change, writes: &mut Vec<Write>) -> Result<(), VectorError> {
-        match change {
-            Change::Upsert(points) => writes.extend(self.upserts(entered, points, UpsertMode::Replace)?),
-            Change::Insert(points) => writes.extend(self.upserts(entered, points, UpsertMode::Insert)?),
-            Change::Update(points, filter) => match self.condition(entered, filter.as_ref())? {
-                Reduced::Nothing => {}
-                Reduced::Everything => writes.extend(self.upserts(entered, points, UpsertMode::Update(None))?),
-                Reduced::Some(condition) => {
-                    writes.extend(self.upserts(entered, points, UpsertMode::Update(Some(condition)))?);
-                }
-            },
-            Change::SetVectors(points) => self.set_vectors(entered, points, writes)?,
-            Change::DeleteVectors(select, names) => {
-                if names.iter().any(|name| self.engine.schema.vector(name).is_none()) {
-                    return Err(VectorError::UnknownVector);
-                }
-                if let Some(selector) = self.selector(entered, select)?.filter(|_| !names.is_empty()) {
-                    writes.push(Write::DeleteVectors(selector, names));
-                }
-            }
-            Change::SetPayload(select, values, at) => {
-                ensure_storable(&values)?;
-                if at.as_ref().is_some_and(PayloadKey::goes_through_a_list) {
-                    return Err(VectorError::BadKey);
-                }
-                if let Some(selector) = self.selector(entered, select)?.filter(|_| !values.is_empty()) {
-                    writes.push(Write::SetPayload(selector, values, at));
-                }
-            }
-            Change::OverwritePayload(payloads) => {
-                for (id, payload) in payloads {
-                    ensure_storable(&payload)?;
-                    let key = PointKey::derive(entered.context(), &id)?;
-                    let payload = tag::stamp(entered.context().life(), &key, &id, payload);
-                    writes.push(Write::OverwritePayload(key, payload));
-                }
-            }
-            Change::DeletePayload(select, keys) => {
-                if keys.iter().any(PayloadKey::goes_through_a_list) {
-                    return Err(VectorError::BadKey);
-                }
-                if let Some(selector) = self.selector(entered, select)?.filter(|_| !keys.is_empty()) {
-                    writes.push(Write::DeletePayload(selector, keys));
-                }
-            }
-            Change::Delete(select) => writes.extend(self.selector(entered, select)?.map(Write::Delete)),
-        }
-        Ok(())
-    }
-
-    /// An upsert of points; none without points.
-    pub(super) fn upserts(
-        &self,
-        entered: &Entered<'_>,
-        points: Vec<Point>,
-        mode: UpsertMode,
-    ) -> Result<Option<Write>, VectorError> {
-        ensure_distinct(points.iter().map(Point::id))?;
-        if points.is_empty() {
-            return Ok(None);
-        }
-        let points = points.into_iter().map(|point| self.tagged(entered, point)).collect::<Result<_, _>>()?;
-        Ok(Some(Write::Upsert { points, mode }))
-    }
-
-    fn set_vectors(
-        &self,
-        entered: &Entered<'_>,
-        points: Vec<(ExternalId, Vec<(VectorName, Input)>)>,
-        writes: &mut Vec<Write>,
-    ) -> Result<(), VectorError> {
-        ensure_distinct(points.iter().map(|(id, _)| id))?;
-        let (mut set, mut gone) = (Vec::new(), Vec::new());
-        for (id, inputs) in points {
-            let key = PointKey::derive(entered.context(), &id)?;
-            let mut vectors = BTreeMap::new();
-            for (name, input) in inputs {
-                let vector = text::vector(&self.engine.schema, &name, &input, text::Side::Document)?;
-                if vector.is_empty() {
-                    gone.push(Write::DeleteVectors(Selector::Keys(vec![key]), vec![name]));
-                } else if vectors.insert(name, vector).is_some() {
-                    return Err(VectorError::DuplicateName);
-                }
-            }
-            if !vectors.is_empty() {
-                set.push(TaggedVectors { key, vectors });
-            }
-        }
-        if !set.is_empty() {
-            writes.push(Write::SetVectors(set));
-        }
-        writes.append(&mut gone);
-        Ok(())
-    }
-
-    fn selector(&self, entered: &Entered<'_>, select: Select) -> Result<Option<Selector>, VectorError> {
-        Ok(match select {
-            Select::All => Some(Selector::Matching(None)),
-            Select::Matching(filter) => match self.condition(entered, Some(&filter))? {
-                Reduced::Nothing => None,
-                Reduced::Everything => Some(Selector::Matching(None)),
-                Reduced::Some(condition) => Some(Selector::Matching(Some(condition))),
-            },
-            Select::Ids(ids) => {
-                let keys: HashSet<_> =
-                    ids.iter().map(|id| PointKey::derive(entered.context(), id)).collect::<Result<_, Denial>>()?;
-                (!keys.is_empty()).then(|| Selector::Keys(keys.into_iter().collect()))
-            }
-        })
     }
 }
 
 impl Change {
-    fn items(&self) -> usize {
+    pub(crate) fn items(&self) -> usize {
         match self {
             Self::Upsert(points) | Self::Insert(points) | Self::Update(points, _) => points.len(),
             Self::SetVectors(points) => points.len(),
@@ -210,11 +91,6 @@ impl Change {
             },
         }
     }
-}
-
-fn ensure_distinct<'a>(ids: impl Iterator<Item = &'a ExternalId>) -> Result<(), VectorError> {
-    let mut seen = HashSet::new();
-    if ids.into_iter().all(|id| seen.insert(id)) { Ok(()) } else { Err(VectorError::DuplicateId) }
 }
 
 impl fmt::Debug for Change {

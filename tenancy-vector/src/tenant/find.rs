@@ -4,16 +4,17 @@ use std::collections::{HashMap, HashSet};
 
 use tenancy_core::{Denial, Entered};
 
-use super::{TenantVectors, ensure_batch};
+use super::Vectors;
 use crate::answers::{self, Hits};
 use crate::error::VectorError;
 use crate::filter::{Condition, Filter};
 use crate::id::{ExternalId, PointKey};
 use crate::point::{Found, Hit};
+use crate::points::ensure_batch;
 use crate::query::{Examples, VectorQuery};
 use crate::request::{CountRequest, QueryRequest};
 
-impl TenantVectors {
+impl<Of> Vectors<Of> {
     /// The hits of each of the queries. With a limit of ours, for what is composed from hits, in place of theirs.
     pub(super) async fn find(
         &self,
@@ -26,8 +27,12 @@ impl TenantVectors {
         let examples = self.examples(entered, queries).await?;
         for (place, query) in queries.iter().enumerate() {
             // One that can find nothing is not sent, and keeps its place.
-            if let Some(search) = self.lowering(entered, &examples).lower(query, limit)? {
-                requests.push(QueryRequest { schema: self.engine.schema.clone(), search, vectors: query.vectors });
+            if let Some(search) = self.points.lowering(&examples).lower(query, limit)? {
+                requests.push(QueryRequest {
+                    schema: self.points.engine.schema.clone(),
+                    search,
+                    vectors: query.vectors,
+                });
                 places.push(place);
             }
         }
@@ -48,13 +53,13 @@ impl TenantVectors {
             return Ok(Vec::new());
         }
         let scope = self.scope(entered);
-        let answers = self.read(entered, self.engine.backend.query(&scope, requests.clone())).await?;
+        let answers = self.read(entered, self.points.engine.backend.query(&scope, requests.clone())).await?;
         if answers.len() != requests.len() {
             return Err(Denial::StoreBreach.into());
         }
         let mut checked = Vec::with_capacity(requests.len());
         for (request, answers) in requests.into_iter().zip(answers) {
-            let Hits { mut hits, doubtful } = answers::hits(entered, &request.search, answers)?;
+            let Hits { mut hits, doubtful } = answers::hits(&self.points.owner, &request.search, answers)?;
             self.ensure_changed(entered, request.search.condition(), &doubtful).await?;
             hits.retain(|(key, _)| !doubtful.contains(key));
             checked.push(hits);
@@ -89,7 +94,7 @@ impl TenantVectors {
         let those = Filter::HasId(doubtful.iter().copied().collect());
         let request = CountRequest { condition: Some(Filter::All(vec![those, condition.clone()])) };
         let scope = self.scope(entered);
-        let count = self.read(entered, self.engine.backend.count(&scope, request)).await?;
+        let count = self.read(entered, self.points.engine.backend.count(&scope, request)).await?;
         if count == 0 { Ok(()) } else { Err(Denial::StoreBreach.into()) }
     }
 
@@ -101,14 +106,14 @@ impl TenantVectors {
     ) -> Result<Vec<Found>, VectorError> {
         ensure_batch(ids.len())?;
         let keys: HashMap<_, _> =
-            ids.iter().map(|id| Ok((PointKey::derive(entered.context(), id)?, id))).collect::<Result<_, Denial>>()?;
+            ids.iter().map(|id| Ok((self.points.owner.key(id)?, id))).collect::<Result<_, Denial>>()?;
         if keys.is_empty() {
             return Ok(Vec::new());
         }
         let scope = self.scope(entered);
-        let asked = self.engine.backend.retrieve(&scope, keys.keys().copied().collect(), vectors);
+        let asked = self.points.engine.backend.retrieve(&scope, keys.keys().copied().collect(), vectors);
         let answers = self.read(entered, asked).await?;
-        let points = answers::points(entered, &keys, answers)?;
+        let points = answers::points(&self.points.owner, &keys, answers)?;
         Ok(ids.iter().map(|id| points.get(id).cloned().map_or(Found::NotVisible, Found::Point)).collect())
     }
 }

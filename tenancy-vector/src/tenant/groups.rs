@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use tenancy_core::Entered;
 
-use super::{TenantVectors, end};
+use super::{Vectors, end};
 use crate::error::VectorError;
 use crate::filter::FilterValue;
 use crate::payload::PayloadKey;
@@ -63,7 +63,7 @@ impl HitGroup {
     }
 }
 
-impl TenantVectors {
+impl<Of> Vectors<Of> {
     /// How many of the best hits are looked at for groups.
     pub const MAX_GROUPED: usize = 8192;
 

@@ -8,9 +8,9 @@ mod rerank;
 mod scroll;
 mod upload;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::fmt;
-use std::sync::Arc;
+use std::marker::PhantomData;
 
 use tenancy_core::{Denial, Entered, Pass};
 
@@ -23,43 +23,53 @@ pub use upload::{Upload, UploadError};
 
 use crate::error::{BackendError, VectorError};
 use crate::filter::{Filter, Reduced};
-use crate::id::{ExternalId, PointKey};
+use crate::id::ExternalId;
 use crate::point::{Deleted, Found, Hit, Point};
-use crate::query::{Examples, Lowering, VectorQuery};
-use crate::request::{CountRequest, Selector, TaggedPoint, UpsertMode, Write, WriteRequest};
-use crate::scope::{Partition, VectorScope};
-use crate::store::Engine;
-use crate::tag;
-use crate::text;
+use crate::points::{Points, ensure_batch};
+use crate::query::VectorQuery;
+use crate::request::{CountRequest, Selector, UpsertMode, Write};
+use crate::scope::VectorScope;
 
 /// The vectors of one tenant. Made by [`VectorStore::scoped`](crate::VectorStore::scoped) only; owned, cheap to clone.
 ///
+/// What can be read is the same for a tenant's own points and for a shared corpus: see [`Vectors`].
+pub type TenantVectors = Vectors<Own>;
+
+/// Points that a context may read, and write where they are its tenant's own. Owned, cheap to clone.
+///
 /// Every method asks the fence first, and fails with [`VectorError::Denied`] when the context may not be used any more.
-/// What a store gives back is checked point by point to be the tenant's; one that is not fails the whole call with
-/// [`Denial::StoreBreach`] on record, and nothing is returned.
+/// What a store gives back is checked point by point to be of those that are meant; one that is not fails the whole call
+/// with [`Denial::StoreBreach`] on record, and nothing is returned.
 ///
 /// # Cancelling
 /// A read that is dropped leaves a `cancelled` record and nothing else. A write runs in a task of its own, which owns
 /// everything it needs: drop the future and the write still goes on to its end, with its record, and the version of
 /// the tenant's documents is settled. The methods must be called within a Tokio runtime.
 #[derive(Clone)]
-pub struct TenantVectors {
+pub struct Vectors<Of> {
     pub(crate) pass: Pass,
-    engine: Arc<Engine>,
-    partition: Partition,
+    pub(crate) points: Points,
+    of: PhantomData<fn() -> Of>,
 }
 
-impl TenantVectors {
+/// A tenant's own points, which it may write.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Own {}
+
+impl<Of> Vectors<Of> {
     /// The most points of one upsert, and ids of one deletion or look-up.
-    pub const MAX_BATCH: usize = 10_000;
+    pub const MAX_BATCH: usize = MAX_BATCH;
 
     /// The most queries of one batch.
     pub const MAX_QUERIES: usize = 64;
 
-    pub(crate) const fn new(pass: Pass, engine: Arc<Engine>, partition: Partition) -> Self {
-        Self { pass, engine, partition }
+    pub(crate) const fn new(pass: Pass, points: Points) -> Self {
+        Self { pass, points, of: PhantomData }
     }
+}
 
+impl TenantVectors {
     /// Stores points, replacing those of the tenant's that have the same external id. Durable when it returns, as far
     /// as the back end is.
     ///
@@ -80,6 +90,77 @@ impl TenantVectors {
         .await
     }
 
+    /// Deletes points. Ids that are not among the tenant's points are on record and change nothing. Durable when it
+    /// returns, as far as the back end is. Versions of documents as with [`upsert`](Self::upsert).
+    ///
+    /// # Errors
+    /// [`VectorError::TooMany`], [`VectorError::Unsettled`], [`VectorError::Backend`].
+    pub async fn delete(&self, ids: &[ExternalId]) -> Result<Deleted, VectorError> {
+        let (this, ids) = (self.clone(), ids.to_vec());
+        run_to_the_end(async move {
+            let entered = this.pass.enter("vectors.delete").await?;
+            let deleted = this.delete_points(&entered, &ids).await;
+            if let Ok(deleted) = &deleted {
+                this.note_not_visible("vectors.delete", deleted.not_visible);
+            }
+            end(entered, deleted, Entered::changed)
+        })
+        .await
+    }
+
+    async fn write_points(&self, entered: &Entered<'_>, points: Vec<Point>) -> Result<(), VectorError> {
+        ensure_batch(points.len())?;
+        match self.points.upserts(points, UpsertMode::Replace)? {
+            Some(write) => self.do_writes(entered, vec![write]).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn delete_points(&self, entered: &Entered<'_>, ids: &[ExternalId]) -> Result<Deleted, VectorError> {
+        ensure_batch(ids.len())?;
+        let keys: HashSet<_> = ids.iter().map(|id| self.points.owner.key(id)).collect::<Result<_, _>>()?;
+        let asked = keys.len() as u64;
+        if asked == 0 {
+            return Ok(Deleted { removed: 0, not_visible: 0 });
+        }
+        let keys: Vec<_> = keys.into_iter().collect();
+        let there = CountRequest { condition: Some(Filter::HasId(keys.clone())) };
+        let scope = self.scope(entered);
+        let removed = self.read(entered, self.points.engine.backend.count(&scope, there)).await?;
+        // More than were asked for: somebody's.
+        let not_visible = asked.checked_sub(removed).ok_or(Denial::StoreBreach)?;
+        self.do_writes(entered, vec![Write::Delete(Selector::Keys(keys))]).await?;
+        Ok(Deleted { removed, not_visible })
+    }
+
+    /// Does writes, announced and settled.
+    pub(crate) async fn do_writes(&self, entered: &Entered<'_>, writes: Vec<Write>) -> Result<(), VectorError> {
+        let request = self.points.request(writes);
+        self.write(entered, async |scope| self.points.engine.backend.write(scope, request).await).await
+    }
+
+    /// Announces a write, runs it, and settles it, well or not.
+    async fn write<T>(
+        &self,
+        entered: &Entered<'_>,
+        act: impl AsyncFnOnce(&VectorScope<'_>) -> Result<T, BackendError>,
+    ) -> Result<T, VectorError> {
+        let write = entered.begin_corpus_write().await?;
+        // The standing may have changed while the announcement was made: an erased life gets no late write.
+        let written = match entered.check_fresh().await {
+            Ok(()) => act(&self.scope(entered)).await.map_err(VectorError::from),
+            Err(denial) => Err(denial.into()),
+        };
+        let settled = write.settle().await;
+        match (written, settled) {
+            (Ok(value), Ok(())) => Ok(value),
+            (Ok(_), Err(_)) => Err(VectorError::Unsettled),
+            (Err(error), _) => Err(error),
+        }
+    }
+}
+
+impl<Of> Vectors<Of> {
     /// The tenant's points that fit the query best, the best first, at most as many as the query's limit.
     ///
     /// # Errors
@@ -137,24 +218,6 @@ impl TenantVectors {
         end(entered, found, Entered::done)
     }
 
-    /// Deletes points. Ids that are not among the tenant's points are on record and change nothing. Durable when it
-    /// returns, as far as the back end is. Versions of documents as with [`upsert`](Self::upsert).
-    ///
-    /// # Errors
-    /// [`VectorError::TooMany`], [`VectorError::Unsettled`], [`VectorError::Backend`].
-    pub async fn delete(&self, ids: &[ExternalId]) -> Result<Deleted, VectorError> {
-        let (this, ids) = (self.clone(), ids.to_vec());
-        run_to_the_end(async move {
-            let entered = this.pass.enter("vectors.delete").await?;
-            let deleted = this.delete_points(&entered, &ids).await;
-            if let Ok(deleted) = &deleted {
-                this.note_not_visible("vectors.delete", deleted.not_visible);
-            }
-            end(entered, deleted, Entered::changed)
-        })
-        .await
-    }
-
     /// How many points the tenant has that meet a filter, exactly: an engine's estimate depends on its neighbours'.
     ///
     /// # Errors
@@ -165,94 +228,14 @@ impl TenantVectors {
         end(entered, count, Entered::done)
     }
 
-    async fn write_points(&self, entered: &Entered<'_>, points: Vec<Point>) -> Result<(), VectorError> {
-        ensure_batch(points.len())?;
-        match self.upserts(entered, points, UpsertMode::Replace)? {
-            Some(write) => self.do_writes(entered, vec![write]).await,
-            None => Ok(()),
-        }
-    }
-
-    async fn delete_points(&self, entered: &Entered<'_>, ids: &[ExternalId]) -> Result<Deleted, VectorError> {
-        ensure_batch(ids.len())?;
-        let keys: HashSet<_> =
-            ids.iter().map(|id| PointKey::derive(entered.context(), id)).collect::<Result<_, _>>()?;
-        let asked = keys.len() as u64;
-        if asked == 0 {
-            return Ok(Deleted { removed: 0, not_visible: 0 });
-        }
-        let keys: Vec<_> = keys.into_iter().collect();
-        let there = CountRequest { condition: Some(Filter::HasId(keys.clone())) };
-        let scope = self.scope(entered);
-        let removed = self.read(entered, self.engine.backend.count(&scope, there)).await?;
-        // More than were asked for: somebody's.
-        let not_visible = asked.checked_sub(removed).ok_or(Denial::StoreBreach)?;
-        self.do_writes(entered, vec![Write::Delete(Selector::Keys(keys))]).await?;
-        Ok(Deleted { removed, not_visible })
-    }
-
     async fn count_points(&self, entered: &Entered<'_>, filter: Option<&Filter>) -> Result<u64, VectorError> {
-        let condition = match self.condition(entered, filter)? {
+        let condition = match self.points.condition(filter)? {
             Reduced::Nothing => return Ok(0),
             Reduced::Everything => None,
             Reduced::Some(condition) => Some(condition),
         };
         let scope = self.scope(entered);
-        self.read(entered, self.engine.backend.count(&scope, CountRequest { condition })).await
-    }
-
-    /// A caller's filter as a condition.
-    pub(crate) fn condition(&self, entered: &Entered<'_>, filter: Option<&Filter>) -> Result<Reduced, VectorError> {
-        if let Some(filter) = filter {
-            filter.ensure_sound()?;
-        }
-        self.lowering(entered, &Examples::new()).condition(filter)
-    }
-
-    fn lowering<'a>(&'a self, entered: &'a Entered<'_>, examples: &'a Examples) -> Lowering<'a> {
-        Lowering { schema: &self.engine.schema, context: entered.context(), examples }
-    }
-
-    /// Does writes, announced and settled.
-    pub(crate) async fn do_writes(&self, entered: &Entered<'_>, writes: Vec<Write>) -> Result<(), VectorError> {
-        let request = self.request(writes);
-        self.write(entered, async |scope| self.engine.backend.write(scope, request).await).await
-    }
-
-    fn request(&self, writes: Vec<Write>) -> WriteRequest {
-        WriteRequest { schema: self.engine.schema.clone(), writes }
-    }
-
-    fn tagged(&self, entered: &Entered<'_>, point: Point) -> Result<TaggedPoint, VectorError> {
-        let Point { id, vectors, payload } = point;
-        let key = PointKey::derive(entered.context(), &id)?;
-        let payload = tag::stamp(entered.context().life(), &key, &id, payload);
-        let vector = |(name, input)| {
-            let vector = text::vector(&self.engine.schema, &name, &input, text::Side::Document)?;
-            Ok((name, vector))
-        };
-        let vectors: BTreeMap<_, _> = vectors.into_iter().map(vector).collect::<Result<_, VectorError>>()?;
-        Ok(TaggedPoint { key, vectors, payload })
-    }
-
-    /// Announces a write, runs it, and settles it, well or not.
-    async fn write<T>(
-        &self,
-        entered: &Entered<'_>,
-        act: impl AsyncFnOnce(&VectorScope<'_>) -> Result<T, BackendError>,
-    ) -> Result<T, VectorError> {
-        let write = entered.begin_corpus_write().await?;
-        // The standing may have changed while the announcement was made: an erased life gets no late write.
-        let written = match entered.check_fresh().await {
-            Ok(()) => act(&self.scope(entered)).await.map_err(VectorError::from),
-            Err(denial) => Err(denial.into()),
-        };
-        let settled = write.settle().await;
-        match (written, settled) {
-            (Ok(value), Ok(())) => Ok(value),
-            (Ok(_), Err(_)) => Err(VectorError::Unsettled),
-            (Err(error), _) => Err(error),
-        }
+        self.read(entered, self.points.engine.backend.count(&scope, CountRequest { condition })).await
     }
 
     /// Waits for an answer until the context's deadline, and looks at the standing again before it is used.
@@ -268,7 +251,7 @@ impl TenantVectors {
     }
 
     pub(crate) fn scope<'a>(&'a self, entered: &'a Entered<'_>) -> VectorScope<'a> {
-        VectorScope::of_call(entered, &self.partition)
+        VectorScope::of_call(entered, &self.points)
     }
 
     fn note_not_visible(&self, action: &'static str, times: u64) {
@@ -278,9 +261,9 @@ impl TenantVectors {
     }
 }
 
-impl fmt::Debug for TenantVectors {
+impl<Of> fmt::Debug for Vectors<Of> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "TenantVectors({:?})", self.pass.context().life())
+        write!(f, "Vectors({:?})", self.points.owner.life())
     }
 }
 
@@ -297,12 +280,11 @@ fn end<'a, T>(entered: Entered<'a>, result: Result<T, VectorError>, well: fn(Ent
 }
 
 /// Runs a write in a task of its own, so that a dropped caller can't leave it half done or unsettled.
-async fn run_to_the_end<T: Send + 'static>(
+pub(crate) async fn run_to_the_end<T: Send + 'static>(
     write: impl Future<Output = Result<T, VectorError>> + Send + 'static,
 ) -> Result<T, VectorError> {
     tokio::spawn(write).await.map_err(|_| VectorError::Interrupted)?
 }
 
-const fn ensure_batch(items: usize) -> Result<(), VectorError> {
-    if items > TenantVectors::MAX_BATCH { Err(VectorError::TooMany { most: TenantVectors::MAX_BATCH }) } else { Ok(()) }
-}
+/// The most points of one upsert, and ids of one deletion or look-up.
+pub(crate) const MAX_BATCH: usize = 10_000;

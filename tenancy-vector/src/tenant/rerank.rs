@@ -5,7 +5,7 @@ use std::fmt;
 use async_trait::async_trait;
 use tenancy_core::{BoxError, Denial, Entered, Redacted, TenantContext};
 
-use super::{TenantVectors, end};
+use super::{Vectors, end};
 use crate::error::VectorError;
 use crate::point::Hit;
 use crate::query::VectorQuery;
@@ -56,7 +56,7 @@ impl fmt::Debug for Candidates<'_> {
     }
 }
 
-impl TenantVectors {
+impl<Of> Vectors<Of> {
     /// The hits of a query as a model orders them: of as many as the query's limit, the best `keep`, with the model's
     /// scores. The model is not asked about nothing.
     ///

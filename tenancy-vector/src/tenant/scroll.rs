@@ -9,12 +9,13 @@ use tenancy_core::{Denial, Entered, Fields, SealFault};
 use uuid::Uuid;
 
 use super::browse::{and, decided};
-use super::{TenantVectors, end};
+use super::{TenantVectors, Vectors, end};
 use crate::answers;
 use crate::error::VectorError;
 use crate::filter::{Condition, Filter};
 use crate::id::PointKey;
 use crate::point::FoundPoint;
+use crate::points::Owner;
 use crate::query::VectorQuery;
 use crate::request::{Order, OrderFrom, Position, ScrollRequest};
 use crate::schema::IndexKind;
@@ -129,7 +130,7 @@ enum Place {
     Ordered(Value, Vec<[u8; 32]>),
 }
 
-impl TenantVectors {
+impl<Of> Vectors<Of> {
     /// The most points with one value in an ordered scroll.
     pub const MAX_TIES: usize = 256;
 
@@ -146,10 +147,10 @@ impl TenantVectors {
     }
 
     async fn page(&self, entered: &Entered<'_>, scroll: &Scroll, from: Option<&Cursor>) -> Result<Page, VectorError> {
-        let listing = listing(scroll.order.as_ref());
+        let listing = listing(&self.points.owner, scroll.order.as_ref());
         let from = from.map(|cursor| self.open(entered, &listing, cursor)).transpose()?;
         let nothing = Page { points: Vec::new(), next: None };
-        let Some(mut condition) = decided(self.condition(entered, scroll.filter.as_ref())?) else { return Ok(nothing) };
+        let Some(mut condition) = decided(self.points.condition(scroll.filter.as_ref())?) else { return Ok(nothing) };
         let (position, given) = match (&scroll.order, from) {
             (None, None) => (Position::After(None), Vec::new()),
             (None, Some(Place::After(id))) => (Position::After(Some(id)), Vec::new()),
@@ -165,12 +166,12 @@ impl TenantVectors {
         };
         let request = ScrollRequest { condition, limit: scroll.limit, position, vectors: scroll.vectors };
         let scope = self.scope(entered);
-        let answers = self.read(entered, self.engine.backend.scroll(&scope, request.clone())).await?;
+        let answers = self.read(entered, self.points.engine.backend.scroll(&scope, request.clone())).await?;
         let full = answers.len() >= request.limit;
         let (mut points, mut doubtful) = (Vec::new(), HashSet::new());
         let mut seen = HashSet::new();
         for stored in answers {
-            let (key, point) = answers::own(entered, stored)?;
+            let (key, point) = answers::own(&self.points.owner, stored)?;
             // An order by a list has the point at each of its items; the first is kept.
             if seen.insert(key) {
                 if answers::is_doubtful(request.condition.as_ref(), &key, &point) {
@@ -194,7 +195,7 @@ impl TenantVectors {
     }
 
     fn indexed<'o>(&self, order: &'o Order) -> Result<&'o Order, VectorError> {
-        match self.engine.schema.index_of(order.key()) {
+        match self.points.engine.schema.index_of(order.key()) {
             Some(IndexKind::Integer | IndexKind::Float | IndexKind::Datetime) => Ok(order),
             Some(_) | None => Err(VectorError::NotIndexed),
         }
@@ -211,13 +212,14 @@ impl TenantVectors {
     }
 }
 
-/// What a cursor is bound to, beside the tenant and the subject.
-fn listing(order: Option<&Order>) -> Fields {
+/// What a cursor is bound to, beside the tenant and the subject: whose points are listed, and in which order.
+fn listing(owner: &Owner, order: Option<&Order>) -> Fields {
     let mut fields = Fields::new();
     fields.text(1, "vectors.scroll");
     if let Some(order) = order {
         fields.text(2, order.key().as_str()).text(3, if order.is_descending() { "descending" } else { "ascending" });
     }
+    fields.uuid(4, owner.life().uuid());
     fields
 }
 

@@ -3,9 +3,9 @@
 use tenancy_testkit::qdrant::QdrantServer;
 use tenancy_vector::conformance;
 use tenancy_vector::qdrant::{QdrantBackend, QdrantOptions};
-use tenancy_vector::{Schema, VectorStore};
+use tenancy_vector::{Schema, SharedVectors, VectorStore};
 
-use crate::{Layout, cases, handle, sweep, tenants};
+use crate::{Layout, cases, handle, shared, sweep, tenants};
 
 /// The server of `QDRANT_URL`, or one of our own that has to be kept.
 struct Server {
@@ -86,6 +86,20 @@ in_each_layout! {
     handle::groups_have_ones_own;
     handle::changes_reach_ones_own;
     handle::uploads_are_acknowledged_batch_by_batch;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shared_corpus_is_read_beside_ones_own() {
+    for layout in Layout::ALL {
+        let (server, tenants) = (Server::start().await, tenants().await);
+        let backend = std::sync::Arc::new(server.backend(layout, &cases::schema()).await);
+        let own = VectorStore::new(tenants.realm(), std::sync::Arc::clone(&backend), cases::schema());
+        let corpus = |name| {
+            SharedVectors::new(tenants.realm(), &shared::name(name), std::sync::Arc::clone(&backend), cases::schema())
+        };
+        shared::every_read_is_of_the_corpus(&tenants, &own, &corpus("handbook")).await;
+        shared::one_id_is_two_points(&tenants, &own, &corpus("statutes")).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -8,6 +8,8 @@ mod cases;
 mod crowded;
 #[path = "../cases/handle.rs"]
 mod handle;
+#[path = "../cases/shared.rs"]
+mod shared;
 #[path = "../cases/cancel.rs"]
 mod sweep;
 #[path = "../../src/qdrant/tests/walk.rs"]

@@ -1,0 +1,114 @@
+//! Whose points, in which engine: the part of a handle that turns what a caller says into what a back end is asked.
+
+mod change;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tenancy_core::{Corpus, Denial, Life, RealmTag, TenantContext};
+
+use crate::error::VectorError;
+use crate::filter::{Filter, Reduced};
+use crate::id::{ExternalId, PointKey};
+use crate::point::{Origin, Point};
+use crate::query::{Examples, Lowering};
+use crate::request::{TaggedPoint, Write, WriteRequest};
+use crate::scope::Partition;
+use crate::store::Engine;
+use crate::tag;
+use crate::tenant::MAX_BATCH;
+use crate::text;
+
+/// Whose points are meant: what keys and tags are made of, and compared with on the way back.
+#[derive(Clone)]
+pub(crate) enum Owner {
+    Tenant(TenantContext),
+    Shared(Corpus),
+}
+
+impl Owner {
+    /// What the tag of each point holds.
+    pub(crate) fn life(&self) -> Life {
+        match self {
+            Self::Tenant(context) => context.life(),
+            Self::Shared(corpus) => corpus.life(),
+        }
+    }
+
+    fn realm(&self) -> RealmTag {
+        match self {
+            Self::Tenant(context) => context.realm(),
+            Self::Shared(corpus) => corpus.realm(),
+        }
+    }
+
+    #[cfg(feature = "pgvector")]
+    pub(crate) const fn tenant(&self) -> Option<&TenantContext> {
+        match self {
+            Self::Tenant(context) => Some(context),
+            Self::Shared(_) => None,
+        }
+    }
+
+    pub(crate) fn key(&self, id: &ExternalId) -> Result<PointKey, Denial> {
+        match self {
+            Self::Tenant(context) => context.derive(&PointKey::fields(id)).map(|digest| PointKey::of(&digest)),
+            Self::Shared(corpus) => Ok(PointKey::of(&corpus.derive(&PointKey::fields(id)))),
+        }
+    }
+
+    /// Where a point that was checked to be theirs comes from.
+    pub(crate) fn origin(&self) -> Origin {
+        match self {
+            Self::Tenant(_) => Origin::Own,
+            Self::Shared(corpus) => Origin::Shared(corpus.name().clone()),
+        }
+    }
+}
+
+/// The points of one owner in an engine. It asks nothing: who asks shows that the call was let in.
+#[derive(Clone)]
+pub(crate) struct Points {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) owner: Owner,
+    pub(crate) partition: Partition,
+}
+
+impl Points {
+    pub(crate) fn new(engine: &Arc<Engine>, owner: Owner) -> Self {
+        let partition = Partition::new(owner.realm(), owner.life());
+        Self { engine: Arc::clone(engine), owner, partition }
+    }
+
+    /// A caller's filter as a condition.
+    pub(crate) fn condition(&self, filter: Option<&Filter>) -> Result<Reduced, VectorError> {
+        if let Some(filter) = filter {
+            filter.ensure_sound()?;
+        }
+        self.lowering(&Examples::new()).condition(filter)
+    }
+
+    pub(crate) fn lowering<'a>(&'a self, examples: &'a Examples) -> Lowering<'a> {
+        Lowering { schema: &self.engine.schema, owner: &self.owner, examples }
+    }
+
+    pub(crate) fn request(&self, writes: Vec<Write>) -> WriteRequest {
+        WriteRequest { schema: self.engine.schema.clone(), writes }
+    }
+
+    fn tagged(&self, point: Point) -> Result<TaggedPoint, VectorError> {
+        let Point { id, vectors, payload } = point;
+        let key = self.owner.key(&id)?;
+        let payload = tag::stamp(self.owner.life(), &key, &id, payload);
+        let vector = |(name, input)| {
+            let vector = text::vector(&self.engine.schema, &name, &input, text::Side::Document)?;
+            Ok((name, vector))
+        };
+        let vectors: BTreeMap<_, _> = vectors.into_iter().map(vector).collect::<Result<_, VectorError>>()?;
+        Ok(TaggedPoint { key, vectors, payload })
+    }
+}
+
+pub(crate) const fn ensure_batch(items: usize) -> Result<(), VectorError> {
+    if items > MAX_BATCH { Err(VectorError::TooMany { most: MAX_BATCH }) } else { Ok(()) }
+}
