@@ -3,7 +3,7 @@
 use tenancy_vector::TenantVectors;
 
 fn raw(vectors: &TenantVectors) {
-    let _engine = &vectors.engine;
+    let _engine = &vectors.points;
 }
 
 fn main() {
