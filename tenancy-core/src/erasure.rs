@@ -107,6 +107,25 @@ pub enum StoreVerdict {
     Failed,
 }
 
+impl StoreVerdict {
+    /// What can be said about two stores together: the worse of both.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        if other.rank() > self.rank() { other } else { self }
+    }
+
+    const fn rank(&self) -> u8 {
+        match self {
+            Self::Verified => 0,
+            Self::KeyDestroyed { .. } => 1,
+            Self::LogicalOnly => 2,
+            Self::RetainedByPolicy { .. } => 3,
+            Self::Unverifiable { .. } => 4,
+            Self::Failed => 5,
+        }
+    }
+}
+
 /// A store failed to erase or to look.
 #[derive(Debug, thiserror::Error)]
 #[error("the store could not erase")]

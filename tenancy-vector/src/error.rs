@@ -157,6 +157,10 @@ pub enum VectorError {
     /// The task of a write ended without an answer. Whether the points are written is not known: write them again.
     #[error("the write ended without an answer")]
     Interrupted,
+    /// A life can't be moved: somebody else has taken the move over, or a back end or the tenant's writes take too long.
+    /// What was done stays done: try again.
+    #[error("the life can't be moved right now")]
+    Busy,
     /// The re-ranker failed, or did not score each hit.
     #[error("the re-ranker failed")]
     Reranker(#[source] Redacted<BoxError>),

@@ -69,6 +69,18 @@ impl PointKey {
         Self(bytes)
     }
 
+    /// The key of a [`digest`](Self::digest).
+    pub(crate) fn of_digest(digest: &str) -> Option<Self> {
+        let mut bytes = [0; 32];
+        if digest.len() != 64 || !digest.is_ascii() {
+            return None;
+        }
+        for (byte, at) in bytes.iter_mut().zip((0..64).step_by(2)) {
+            *byte = u8::from_str_radix(digest.get(at..at + 2)?, 16).ok()?;
+        }
+        Some(Self(bytes))
+    }
+
     pub(crate) const fn to_bytes(self) -> [u8; 32] {
         self.0
     }

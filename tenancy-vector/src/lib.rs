@@ -94,6 +94,7 @@ mod store;
 mod tag;
 mod tenant;
 mod text;
+mod tiers;
 mod vector;
 
 // The public interface is:
@@ -118,4 +119,5 @@ pub use tenant::{
     Upload, UploadError, Vectors,
 };
 pub use text::{Language, TextOptions};
+pub use tiers::{MemoryTiers, Mover, Note, Notes, Placement, TenantMover, Tier, TieredBackend, Tiers};
 pub use vector::{DenseVector, Input, MultiVector, SparseVector, Vector};

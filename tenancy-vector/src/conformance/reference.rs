@@ -69,6 +69,10 @@ impl VectorBackend for ReferenceBackend {
             return Err(BackendError::Dropped);
         }
         let (schema, writes) = request.into_parts();
+        let stores = writes.iter().any(|write| matches!(write, Write::Upsert { .. }));
+        if !stores && !state.partitions.contains_key(scope.partition()) {
+            return Ok(());
+        }
         let points = state
             .partitions
             .entry(scope.partition().to_owned())

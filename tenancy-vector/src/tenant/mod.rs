@@ -268,7 +268,11 @@ impl<Of> fmt::Debug for Vectors<Of> {
 }
 
 /// Ends a call with the record that fits what came of it.
-fn end<'a, T>(entered: Entered<'a>, result: Result<T, VectorError>, well: fn(Entered<'a>)) -> Result<T, VectorError> {
+pub(crate) fn end<'a, T>(
+    entered: Entered<'a>,
+    result: Result<T, VectorError>,
+    well: fn(Entered<'a>),
+) -> Result<T, VectorError> {
     match &result {
         Ok(_) | Err(VectorError::Unsettled) => well(entered),
         Err(VectorError::Denied(denial)) => {

@@ -1,0 +1,159 @@
+//! Two back ends behind one, each call to the one where the life is.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tenancy_core::StoreVerdict;
+
+use super::Tiers;
+use super::placement::Tier;
+use crate::backend::{ScoredPayload, StoredPayload, VectorBackend};
+use crate::error::BackendError;
+use crate::filter::FilterValue;
+use crate::id::PointKey;
+use crate::request::{CountRequest, FacetRequest, QueryRequest, ScrollRequest, WriteRequest};
+use crate::schema::Schema;
+use crate::scope::VectorScope;
+
+/// Two back ends as one: one that most lives share, and one in which a large life has a place of its own. Every call goes
+/// where the life is and nowhere else, also when that one does not answer; a [`Mover`](super::Mover) moves it. Cheap to
+/// clone.
+#[derive(Clone)]
+pub struct TieredBackend {
+    shared: Arc<dyn VectorBackend>,
+    dedicated: Arc<dyn VectorBackend>,
+    pub(super) tiers: Arc<dyn Tiers>,
+    pub(super) patience: Duration,
+}
+
+impl TieredBackend {
+    /// Two back ends that nobody else has, and what keeps where each life is.
+    #[must_use]
+    pub fn new(shared: impl VectorBackend, dedicated: impl VectorBackend, tiers: impl Tiers) -> Self {
+        let (shared, dedicated) = (Arc::new(shared), Arc::new(dedicated));
+        Self { shared, dedicated, tiers: Arc::new(tiers), patience: Duration::from_secs(30) }
+    }
+
+    /// Sets after how long a write is given up, with [`BackendError::Failed`]; 30 s unless set. The same in every process.
+    ///
+    /// Twice as long a mover waits for what it can't see, when a move begins and when one is taken over. What a back end has
+    /// not done by then of a write that was given up it must not do any more, and no process may stand still for as long in
+    /// the middle of a write and then go on with it.
+    #[must_use]
+    pub const fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// How long a mover waits for what it can't see.
+    pub(super) fn wait(&self) -> Duration {
+        self.patience * 2
+    }
+
+    pub(super) fn of(&self, tier: Tier) -> &dyn VectorBackend {
+        match tier {
+            Tier::Shared => &*self.shared,
+            Tier::Dedicated => &*self.dedicated,
+        }
+    }
+
+    /// Reads where the life is. Once more where reads turned meanwhile: what they turned from may be empty by now.
+    async fn read<'a, T, F>(
+        &'a self,
+        scope: &VectorScope<'_>,
+        ask: impl Fn(&'a dyn VectorBackend) -> F + Send + Sync,
+    ) -> Result<T, BackendError>
+    where
+        F: Future<Output = Result<T, BackendError>> + Send,
+        T: Send,
+    {
+        let mut at = self.tiers.placement(scope).await?;
+        loop {
+            let answer = ask(self.of(at.reads)).await;
+            let now = self.tiers.placement(scope).await?;
+            if now.reads_as(&at) {
+                return answer;
+            }
+            at = now;
+        }
+    }
+}
+
+#[async_trait]
+#[deny(clippy::missing_trait_methods)]
+impl VectorBackend for TieredBackend {
+    async fn prepare(&self, schema: &Schema) -> Result<(), BackendError> {
+        self.shared.prepare(schema).await?;
+        self.dedicated.prepare(schema).await
+    }
+
+    async fn write(&self, scope: &VectorScope<'_>, request: WriteRequest) -> Result<(), BackendError> {
+        let written = tokio::time::timeout(self.patience, self.write_where_it_is(scope, request)).await;
+        written.unwrap_or_else(|_| Err(BackendError::failed("the write took too long")))
+    }
+
+    async fn query(
+        &self,
+        scope: &VectorScope<'_>,
+        requests: Vec<QueryRequest>,
+    ) -> Result<Vec<Vec<ScoredPayload>>, BackendError> {
+        self.read(scope, |backend| backend.query(scope, requests.clone())).await
+    }
+
+    async fn facet(
+        &self,
+        scope: &VectorScope<'_>,
+        request: FacetRequest,
+    ) -> Result<Vec<(FilterValue, u64)>, BackendError> {
+        self.read(scope, |backend| backend.facet(scope, request.clone())).await
+    }
+
+    async fn scroll(
+        &self,
+        scope: &VectorScope<'_>,
+        request: ScrollRequest,
+    ) -> Result<Vec<StoredPayload>, BackendError> {
+        self.read(scope, |backend| backend.scroll(scope, request.clone())).await
+    }
+
+    async fn retrieve(
+        &self,
+        scope: &VectorScope<'_>,
+        keys: Vec<PointKey>,
+        vectors: bool,
+    ) -> Result<Vec<StoredPayload>, BackendError> {
+        self.read(scope, |backend| backend.retrieve(scope, keys.clone(), vectors)).await
+    }
+
+    async fn count(&self, scope: &VectorScope<'_>, request: CountRequest) -> Result<u64, BackendError> {
+        self.read(scope, |backend| backend.count(scope, request.clone())).await
+    }
+
+    /// From both, wherever the life is said to be, and what was noted of it. Its place goes first: nobody begins to write
+    /// or to move it from then on.
+    async fn drop_partition(&self, scope: &VectorScope<'_>) -> Result<(), BackendError> {
+        self.tiers.drop_life(scope).await?;
+        self.shared.drop_partition(scope).await?;
+        self.dedicated.drop_partition(scope).await
+    }
+
+    /// The worse of what both say; [`Failed`](StoreVerdict::Failed) while the life has a place.
+    async fn verify_dropped(&self, scope: &VectorScope<'_>) -> Result<StoreVerdict, BackendError> {
+        match self.tiers.placement(scope).await {
+            Err(BackendError::Dropped) => {}
+            Err(error) => return Err(error),
+            Ok(_) => return Ok(StoreVerdict::Failed),
+        }
+        let shared = self.shared.verify_dropped(scope).await?;
+        let dedicated = self.dedicated.verify_dropped(scope).await?;
+        Ok(shared.and(dedicated))
+    }
+}
+
+impl fmt::Debug for TieredBackend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TieredBackend(..)")
+    }
+}
