@@ -1,5 +1,6 @@
 //! The caches of a realm and of one context.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,8 +9,8 @@ use async_trait::async_trait;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tenancy_core::{
-    BoxError, Denial, Entered, EraseError, Eraser, ErasureScope, Gate, Pass, Realm, RealmTag, Region, StoreName,
-    StoreVerdict, TenantContext,
+    BoxError, Corpus, CorpusVersion, Denial, Entered, EraseError, Eraser, ErasureScope, Gate, Pass, Realm, RealmTag,
+    Region, StoreName, StoreVerdict, TenantContext,
 };
 
 use crate::backend::{CacheBackend, CacheScope, LifeTag};
@@ -154,21 +155,21 @@ impl TenantCaches {
     /// for without a salt it would share its prefixes with everybody. [`CacheError::Denied`].
     pub async fn engine_salt(&self, parts: &EngineParts) -> Result<EngineSalt, CacheError> {
         let entered = self.scope.pass.enter("cache.engine_salt").await?;
-        let derived = match self.scope.moment(&entered, Layer::Engine).await {
+        let derived = match self.scope.moment(&entered, Layer::Engine, &[]).await {
             Ok(moment) => derive(self.context(), &moment, parts),
-            Err(bypass) => Err(bypass.into()),
+            Err(error) => Err(error),
         };
         self.scope.end(entered, derived)
     }
 
-    /// The moment for [`derive`](crate::derive): read it before anything is retrieved for the question. The layers do
-    /// this by themselves.
+    /// The moment for [`derive`](crate::derive), with the versions of the shared corpora that will be searched: read it
+    /// before anything is retrieved for the question. The layers do this by themselves.
     ///
     /// # Errors
     /// [`CacheError::Bypassed`] when there is none; [`CacheError::Denied`].
-    pub async fn moment(&self, layer: Layer) -> Result<Moment, CacheError> {
+    pub async fn moment(&self, layer: Layer, shared: &[Corpus]) -> Result<Moment, CacheError> {
         let entered = self.scope.pass.enter("cache.moment").await?;
-        let moment = self.scope.moment(&entered, layer).await.map_err(CacheError::from);
+        let moment = self.scope.moment(&entered, layer, shared).await;
         self.scope.end(entered, moment)
     }
 
@@ -228,20 +229,34 @@ impl Scope {
         within(self.shared.settings.wait(), call).await.unwrap_or_else(|late| Err(BackendError::new(late)))
     }
 
-    /// Reads the epoch and, for a layer that follows the documents, their version.
-    pub(crate) async fn moment(&self, entered: &Entered<'_>, layer: Layer) -> Result<Moment, Bypass> {
+    /// Reads the epoch and, for a layer that follows the documents, their version and those of shared corpora.
+    pub(crate) async fn moment(
+        &self,
+        entered: &Entered<'_>,
+        layer: Layer,
+        corpora: &[Corpus],
+    ) -> Result<Moment, CacheError> {
         let scope = CacheScope::entered(entered, &self.state.tag);
         let epoch = self.ask(self.backend().epoch(&scope)).await.map_err(|_| Bypass::Backend)?;
-        let corpus = if layer.follows_corpus() {
-            match within(self.shared.settings.wait(), entered.corpus_version()).await {
-                Ok(Ok(Some(version))) => Some(version),
-                Ok(Ok(None)) => return Err(Bypass::CorpusWrite),
-                Ok(Err(_)) | Err(_) => return Err(Bypass::CorpusUnknown),
-            }
-        } else {
-            None
-        };
-        Ok(Moment::new(entered.context(), Read { realm: self.shared.realm, epoch, corpus }))
+        let corpus = if layer.follows_corpus() { Some(self.version(entered.corpus_version()).await?) } else { None };
+        let mut shared = HashMap::with_capacity(corpora.len());
+        for corpus in corpora {
+            shared.insert(corpus.life(), self.version(entered.version_of(corpus)).await?);
+        }
+        Ok(Moment::new(entered.context(), Read { realm: self.shared.realm, epoch, corpus, shared }))
+    }
+
+    /// A version of documents, or why the cache is bypassed without one.
+    async fn version(
+        &self,
+        asked: impl Future<Output = Result<Option<CorpusVersion>, Denial>> + Send,
+    ) -> Result<CorpusVersion, CacheError> {
+        match within(self.shared.settings.wait(), asked).await {
+            Ok(Ok(Some(version))) => Ok(version),
+            Ok(Ok(None)) => Err(Bypass::CorpusWrite.into()),
+            Ok(Err(denial @ Denial::ForeignRealm)) => Err(denial.into()),
+            Ok(Err(_)) | Err(_) => Err(Bypass::CorpusUnknown.into()),
+        }
     }
 
     /// The key of an entry at this moment.
@@ -249,7 +264,7 @@ impl Scope {
     where
         P: KeyParts<Key = CacheKey>,
     {
-        let moment = self.moment(entered, P::LAYER).await?;
+        let moment = self.moment(entered, P::LAYER, parts.corpora()).await?;
         derive(entered.context(), &moment, parts)
     }
 

@@ -1,17 +1,18 @@
 //! The one function that derives keys.
 //!
 //! ```text
-//! 1 key schema | 2 realm | 3 life | 4 layer | 5 visibility | 6 parts      the question
-//! 7 cache epoch | 8 corpus version, if the layer follows it               the moment
+//! 1 key schema | 2 realm | 3 life | 4 layer | 5 visibility | 6 parts | 7 shared corpora      the question
+//! 8 cache epoch | 9 corpus version, if the layer follows it | 10 those of shared corpora     the moment
 //! ```
 //!
 //! Encoded by [`Fields`] and hashed once under a key that only the life has. The realm and the life are in the key *of*
 //! the hash as well; they are written out so that two that should differ do even when a key store confuses them.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use tenancy_core::purpose::{self, Digest};
-use tenancy_core::{CorpusVersion, Fields, RealmTag, Scoped, TenantContext};
+use tenancy_core::{CorpusVersion, Fields, Life, RealmTag, Scoped, TenantContext};
 
 use crate::epoch::Epoch;
 use crate::error::{Bypass, CacheError};
@@ -23,7 +24,8 @@ use crate::parts::sealed::ThisCrate;
 /// There is no other way to a key: `lookup`, `put` and `invalidate` all come through here.
 ///
 /// # Errors
-/// [`Bypass::CorpusUnknown`] when the layer follows the documents and the moment was read for a layer that does not;
+/// [`Bypass::CorpusUnknown`] when the layer follows the documents and the moment was read for a layer that does not, or
+/// for other shared corpora;
 /// [`CacheError::NoQuestion`]; [`CacheError::Denied`] as for any use of a context, and for another tenant's moment.
 pub fn derive<P: KeyParts>(context: &TenantContext, moment: &Moment, parts: &P) -> Result<P::Key, CacheError> {
     let read = moment.0.peek(context)?;
@@ -33,7 +35,15 @@ pub fn derive<P: KeyParts>(context: &TenantContext, moment: &Moment, parts: &P) 
         (true, corpus) => corpus,
         (false, _) => None,
     };
-    fields.uuid(7, read.epoch.uuid()).opt_bytes(8, corpus.as_ref().map(|v| v.as_bytes().as_slice()));
+    let shared: Option<Vec<_>> = parts.corpora().iter().map(|corpus| read.shared.get(&corpus.life())).collect();
+    let shared = shared.ok_or(Bypass::CorpusUnknown)?;
+    fields.uuid(8, read.epoch.uuid()).opt_bytes(9, corpus.as_ref().map(|v| v.as_bytes().as_slice())).list(
+        10,
+        shared,
+        |f, version| {
+            f.bytes(1, version.as_bytes());
+        },
+    );
     Ok(P::key(context.derive::<P::Purpose>(&fields)?, ThisCrate(())))
 }
 
@@ -55,11 +65,14 @@ fn encode<P: KeyParts>(realm: &[u8; 16], context: &TenantContext, parts: &P) -> 
         .uuid(3, context.life().uuid())
         .u64(4, P::LAYER.tag())
         .record(5, |f| parts.visibility().encode(context, f))
-        .record(6, |f| outcome = parts.encode(f));
+        .record(6, |f| outcome = parts.encode(f))
+        .list(7, parts.corpora(), |f, corpus| {
+            f.uuid(1, corpus.life().uuid());
+        });
     outcome.map(|()| fields)
 }
 
-/// When a question is asked: the cache epoch and the version of the tenant's documents, read *before* anything is
+/// When a question is asked: the cache epoch and the versions of the tenant's documents and of shared ones, read *before* anything is
 /// retrieved. Bound to the tenant; what it holds is not shown.
 pub struct Moment(Scoped<Read>);
 
@@ -67,6 +80,7 @@ pub(crate) struct Read {
     pub(crate) realm: RealmTag,
     pub(crate) epoch: Epoch,
     pub(crate) corpus: Option<CorpusVersion>,
+    pub(crate) shared: HashMap<Life, CorpusVersion>,
 }
 
 impl Moment {
@@ -144,7 +158,7 @@ impl fmt::Debug for EngineSalt {
 }
 
 /// Changes whenever the meaning of an encoded part does: entries of an older one are never found again.
-const KEY_SCHEMA: u64 = 1;
+const KEY_SCHEMA: u64 = 2;
 
 /// The form of sealed values.
 pub(crate) const VALUE_SCHEMA: u16 = 1;

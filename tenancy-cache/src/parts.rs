@@ -6,7 +6,7 @@
 
 use tenancy_core::chat::{ChatRequest, ModelIdentity, Role};
 use tenancy_core::purpose::{self, DataPurpose, Digest};
-use tenancy_core::{Fields, Visibility};
+use tenancy_core::{Corpus, Fields, Visibility};
 
 use crate::canonical::CanonicalJson;
 use crate::error::CacheError;
@@ -20,6 +20,9 @@ pub trait KeyParts: sealed::Encode + Send + Sync {
 
     /// Who inside the tenant may see the entry.
     fn visibility(&self) -> Visibility;
+
+    /// The shared corpora whose documents may have shaped it, beside the tenant's own.
+    fn corpora(&self) -> &[Corpus];
 }
 
 pub(crate) mod sealed {
@@ -40,23 +43,29 @@ pub(crate) mod sealed {
 }
 
 macro_rules! key_parts {
-    ($($parts:ident => $layer:ident;)*) => {$(
+    ($($parts:ident => $layer:ident, $corpora:expr;)*) => {$(
         impl KeyParts for $parts {
             const LAYER: Layer = Layer::$layer;
 
             fn visibility(&self) -> Visibility {
                 self.visibility
             }
+
+            fn corpora(&self) -> &[Corpus] {
+                let corpora: fn(&Self) -> &[Corpus] = $corpora;
+                corpora(self)
+            }
         }
     )*};
 }
 
 key_parts! {
-    ResponseParts => Response;
-    RetrievalParts => Retrieval;
-    EmbeddingParts => Embedding;
-    ToolParts => Tool;
-    SemanticParts => Semantic;
+    ResponseParts => Response, |parts| &parts.corpora;
+    RetrievalParts => Retrieval, |parts| &parts.corpora;
+    EmbeddingParts => Embedding, |_| &[];
+    ToolParts => Tool, |parts| &parts.corpora;
+    SemanticParts => Semantic, |parts| &parts.corpora;
+    EngineParts => Engine, |_| &[];
 }
 
 /// A model's answer to one request.
@@ -69,6 +78,8 @@ pub struct ResponseParts {
     pub endpoint: String,
     /// The bytes of whatever else shaped the answer: the passages that were found, a profile, a flag.
     pub inputs: Vec<Vec<u8>>,
+    /// The shared corpora that were searched, beside the tenant's own documents. Their versions are in the key too.
+    pub corpora: Vec<Corpus>,
     /// Who inside the tenant may be given the answer.
     pub visibility: Visibility,
 }
@@ -78,8 +89,8 @@ impl sealed::Encode for ResponseParts {
     type Key = CacheKey;
 
     fn encode(&self, fields: &mut Fields) -> Result<(), CacheError> {
-        // `visibility` stands in the part of the key that all layers have.
-        let Self { chat, endpoint, inputs, visibility: _ } = self;
+        // `visibility` and `corpora` stand in the part of the key that all layers have.
+        let Self { chat, endpoint, inputs, corpora: _, visibility: _ } = self;
         fields.record(1, |f| chat.encode(f)).text(2, endpoint).list(3, inputs, |f, input| {
             f.bytes(1, input);
         });
@@ -105,6 +116,8 @@ pub struct RetrievalParts {
     pub limit: u32,
     /// The embedding model.
     pub model: ModelIdentity,
+    /// The shared corpora that were searched, beside the tenant's own documents. Their versions are in the key too.
+    pub corpora: Vec<Corpus>,
     /// Who inside the tenant may be given the hits.
     pub visibility: Visibility,
 }
@@ -114,7 +127,7 @@ impl sealed::Encode for RetrievalParts {
     type Key = CacheKey;
 
     fn encode(&self, fields: &mut Fields) -> Result<(), CacheError> {
-        let Self { query, filter, strategy, limit, model, visibility: _ } = self;
+        let Self { query, filter, strategy, limit, model, corpora: _, visibility: _ } = self;
         fields
             .text(1, query)
             .bytes(2, filter)
@@ -176,6 +189,8 @@ pub struct ToolParts {
     pub scope: Vec<u8>,
     /// The arguments. The order in which a model wrote their names does not matter, all else does.
     pub arguments: CanonicalJson,
+    /// The shared corpora that were searched, beside the tenant's own documents. Their versions are in the key too.
+    pub corpora: Vec<Corpus>,
     /// Who inside the tenant may be given the result.
     pub visibility: Visibility,
 }
@@ -185,7 +200,7 @@ impl sealed::Encode for ToolParts {
     type Key = CacheKey;
 
     fn encode(&self, fields: &mut Fields) -> Result<(), CacheError> {
-        let Self { name, version, scope, arguments, visibility: _ } = self;
+        let Self { name, version, scope, arguments, corpora: _, visibility: _ } = self;
         fields.text(1, name).text(2, version).bytes(3, scope).text(4, arguments.as_str());
         Ok(())
     }
@@ -212,6 +227,8 @@ pub struct SemanticParts {
     pub dimensions: u32,
     /// The instruction that goes before the text, if the model takes one.
     pub instruction: Option<String>,
+    /// The shared corpora that were searched, beside the tenant's own documents. Their versions are in the key too.
+    pub corpora: Vec<Corpus>,
     /// Who inside the tenant may be given the answers.
     pub visibility: Visibility,
 }
@@ -221,7 +238,7 @@ impl sealed::Encode for SemanticParts {
     type Key = CacheKey;
 
     fn encode(&self, fields: &mut Fields) -> Result<(), CacheError> {
-        let Self { chat, endpoint, inputs, embedding, dimensions, instruction, visibility: _ } = self;
+        let Self { chat, endpoint, inputs, embedding, dimensions, instruction, corpora: _, visibility: _ } = self;
         let mut frame = chat.clone();
         let question = frame.messages.last_mut().filter(|message| message.role == Role::User);
         question.ok_or(CacheError::NoQuestion)?.content.clear();
@@ -250,14 +267,6 @@ pub struct EngineParts {
     pub model: ModelIdentity,
     /// Who inside the tenant may share prefixes.
     pub visibility: Visibility,
-}
-
-impl KeyParts for EngineParts {
-    const LAYER: Layer = Layer::Engine;
-
-    fn visibility(&self) -> Visibility {
-        self.visibility
-    }
 }
 
 impl sealed::Encode for EngineParts {

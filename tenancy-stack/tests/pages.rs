@@ -50,6 +50,7 @@ mod readme {
             chat: ChatRequest::new(model, vec![Message::new(Role::User, question)]),
             endpoint: String::new(),
             inputs: Vec::new(),
+            corpora: Vec::new(),
             visibility: Visibility::Tenant,
         }
     }

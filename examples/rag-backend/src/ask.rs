@@ -59,6 +59,7 @@ pub(crate) async fn ask(service: &Service, mine: &TenantStores, question: &str) 
         chat,
         endpoint: service.answerer().endpoint().to_owned(),
         inputs: Vec::new(),
+        corpora: Vec::new(),
         visibility: Visibility::Tenant,
     };
     let asked = AtomicBool::new(false);
@@ -89,6 +90,7 @@ pub(crate) async fn find(
         strategy: "hybrid-rrf".to_owned(),
         limit,
         model: embedding_model(service),
+        corpora: Vec::new(),
         visibility: Visibility::Tenant,
     };
     mine.caches()?

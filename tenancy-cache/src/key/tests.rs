@@ -73,13 +73,20 @@ fn chat() -> ChatRequest {
 fn the_encodings_of_all_layers_are_pinned() {
     let (inputs, visibility) = (vec![vec![1], vec![]], Visibility::Tenant);
     let pinned = [
-        pin_parts(&ResponseParts { chat: chat(), endpoint: "e".into(), inputs: inputs.clone(), visibility }),
+        pin_parts(&ResponseParts {
+            chat: chat(),
+            endpoint: "e".into(),
+            inputs: inputs.clone(),
+            corpora: Vec::new(),
+            visibility,
+        }),
         pin_parts(&RetrievalParts {
             query: "q".into(),
             filter: vec![1],
             strategy: "dense".into(),
             limit: 5,
             model: model(),
+            corpora: Vec::new(),
             visibility,
         }),
         pin_parts(&EmbeddingParts {
@@ -94,6 +101,7 @@ fn the_encodings_of_all_layers_are_pinned() {
             version: "1".into(),
             scope: vec![1],
             arguments: canonical_json(r#"{"b":1,"a":2}"#).unwrap(),
+            corpora: Vec::new(),
             visibility,
         }),
         pin_parts(&SemanticParts {
@@ -103,6 +111,7 @@ fn the_encodings_of_all_layers_are_pinned() {
             embedding: model(),
             dimensions: 384,
             instruction: None,
+            corpora: Vec::new(),
             visibility,
         }),
         pin_parts(&EngineParts { model: model(), visibility }),
@@ -120,12 +129,14 @@ async fn the_head_of_every_key_is_pinned() {
     let at = encoded.as_bytes().windows(16).position(|window| window == life).unwrap();
     let mut bytes = encoded.as_bytes().to_vec();
     bytes[at..at + 16].fill(0);
+    let (rest, corpora) = bytes.split_at(bytes.len() - NO_CORPORA);
+    assert_eq!(data_encoding::HEXLOWER.encode(corpora), concat!("07000801", "0800000000000000", "0000000000000000"));
     assert_eq!(
-        data_encoding::HEXLOWER.encode(&bytes[..bytes.len() - ENGINE_PARTS]),
+        data_encoding::HEXLOWER.encode(&rest[..rest.len() - ENGINE_PARTS]),
         concat!(
             "01000301",
             "0800000000000000",
-            "0100000000000000",
+            "0200000000000000",
             "02000101",
             "1000000000000000",
             "07070707070707070707070707070707",
@@ -182,3 +193,4 @@ const PINNED: [(usize, u64); 6] = [
 
 /// Two record headers, two texts of one byte and a digest.
 const ENGINE_PARTS: usize = 12 + 12 + 13 + 13 + 44;
+const NO_CORPORA: usize = 12 + 8;

@@ -136,7 +136,7 @@ async fn salt_and_moment() {
     for polls in 0..20 {
         let again = dropped_after(polls, mine.engine_salt(&samples::engine())).await;
         assert!(again.is_none_or(|again| again.unwrap() == salt));
-        let _ = dropped_after(polls, mine.moment(tenancy_cache::Layer::Response)).await;
+        let _ = dropped_after(polls, mine.moment(tenancy_cache::Layer::Response, &[])).await;
         all_is_well(&world, polls).await;
     }
 }

@@ -1,10 +1,14 @@
 //! The version of the documents: nothing found before they changed is given out after.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
-use tenancy_cache::{Bypass, CacheSettings, Layer, Lookup};
-use tenancy_core::{CorpusError, CorpusScope, CorpusVersion, CorpusVersions, WriteId};
+use tenancy_cache::{Bypass, CacheError, CacheSettings, Layer, Lookup, ResponseParts, derive};
+use tenancy_core::{
+    Corpus, CorpusError, CorpusName, CorpusScope, CorpusVersion, CorpusVersions, Credential, Denial, Gate, Reach,
+    StoreName, WriteId,
+};
 use tenancy_testkit::TestTenants;
 
 use crate::rig::{Look, World, begin_write};
@@ -106,6 +110,57 @@ async fn two_writes_at_once_and_one_that_is_dropped_keep_it_aside() {
     drop(two);
     let look = mine.response::<String>().lookup(&samples::response()).await.unwrap();
     assert!(matches!(look, Lookup::Bypass(Bypass::CorpusWrite)), "and may have changed something");
+}
+
+fn corpus(tenants: &TestTenants, name: &str) -> Corpus {
+    tenants.realm().corpus(&CorpusName::parse(name).unwrap())
+}
+
+fn with(corpora: &[&Corpus]) -> ResponseParts {
+    ResponseParts { corpora: corpora.iter().map(|corpus| (*corpus).clone()).collect(), ..samples::response() }
+}
+
+#[tokio::test]
+async fn an_answer_that_took_from_a_shared_corpus_ends_with_its_version() {
+    let world = World::new().await;
+    let (mine, theirs) = (world.of("acme").await, world.of("globex").await);
+    let (handbook, statutes) = (corpus(&world.tenants, "handbook"), corpus(&world.tenants, "statutes"));
+    let questions = [with(&[]), with(&[&statutes]), with(&[&handbook]), with(&[&statutes, &handbook])];
+    for parts in &questions {
+        mine.response().fill(parts, "old").await;
+        theirs.response().fill(parts, "old").await;
+        assert_eq!(mine.response().hit(parts).await.as_deref(), Some("old"), "the positive control");
+    }
+    let operator = Credential::bearer(world.tenants.operator_token());
+    let (reach, minute) = (Reach::Corpus(handbook.name().clone()), Duration::from_secs(60));
+    let operators = world.tenants.realm().operators();
+    let grant = operators.open(&operator, "a new edition", "CASE-1", reach, minute).await.unwrap();
+    let gate = Gate::new(world.tenants.realm(), StoreName::new("corpora"));
+    let publication = grant.publish(&gate, &handbook, "publish").await.unwrap();
+    let write = publication.begin_write().await.unwrap();
+    for (parts, aside) in questions.iter().zip([false, false, true, true]) {
+        let look = mine.response::<String>().lookup(parts).await.unwrap();
+        assert_eq!(matches!(look, Lookup::Bypass(Bypass::CorpusWrite)), aside, "while it is written: {look:?}");
+    }
+    write.settle().await.unwrap();
+    for tenant in [&mine, &theirs] {
+        for (parts, kept) in questions.iter().zip([true, true, false, false]) {
+            assert_eq!(tenant.response::<String>().hit(parts).await.is_some(), kept, "afterwards");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_corpus_of_another_realm_or_of_another_moment_makes_no_key() {
+    let (world, others) = (World::new().await, TestTenants::new().await);
+    let mine = world.of("acme").await;
+    let refused = mine.response::<String>().lookup(&with(&[&corpus(&others, "handbook")])).await;
+    assert!(matches!(refused, Err(CacheError::Denied(Denial::ForeignRealm))), "{refused:?}");
+    let (handbook, statutes) = (corpus(&world.tenants, "handbook"), corpus(&world.tenants, "statutes"));
+    let moment = mine.moment(Layer::Response, std::slice::from_ref(&handbook)).await.unwrap();
+    assert!(derive(mine.context(), &moment, &with(&[&handbook])).is_ok(), "the positive control");
+    let unknown = derive(mine.context(), &moment, &with(&[&handbook, &statutes]));
+    assert!(matches!(unknown, Err(CacheError::Bypassed(Bypass::CorpusUnknown))), "{unknown:?}");
 }
 
 /// Versions that can't be had.

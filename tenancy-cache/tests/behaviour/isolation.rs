@@ -202,14 +202,14 @@ async fn contexts_that_may_not_are_refused_and_on_record() {
 async fn a_moment_of_another_tenant_derives_nothing() {
     let world = World::new().await;
     let (a, b) = (world.of("acme").await, world.of("globex").await);
-    let moment = a.moment(Layer::Response).await.unwrap();
+    let moment = a.moment(Layer::Response, &[]).await.unwrap();
     assert!(derive(a.context(), &moment, &samples::response()).is_ok());
     let error = derive(b.context(), &moment, &samples::response()).unwrap_err();
     assert_eq!(denied(&error), Denial::WrongLife);
     assert!(world.tenants.denied_rules().await.contains(&"scope.wrong_life".to_owned()));
 
     // A moment without the documents' version is none for a layer that follows them.
-    let bare = a.moment(Layer::Embedding).await.unwrap();
+    let bare = a.moment(Layer::Embedding, &[]).await.unwrap();
     assert!(derive(a.context(), &bare, &samples::embedding()).is_ok());
     assert!(derive(a.context(), &bare, &samples::response()).is_err());
 }

@@ -22,7 +22,7 @@ impl Keys {
     async fn new() -> Self {
         let world = World::new().await;
         let mine = world.of("acme").await;
-        let moment = mine.moment(Layer::Response).await.unwrap();
+        let moment = mine.moment(Layer::Response, &[]).await.unwrap();
         Self { mine, moment }
     }
 
@@ -282,7 +282,7 @@ async fn two_versions_of_the_documents_are_two_keys() {
     let mine = world.of("acme").await;
     let keys = async || {
         let (with, without) =
-            (mine.moment(Layer::Response).await.unwrap(), mine.moment(Layer::Embedding).await.unwrap());
+            (mine.moment(Layer::Response, &[]).await.unwrap(), mine.moment(Layer::Embedding, &[]).await.unwrap());
         (
             derive(mine.context(), &with, &samples::response()).unwrap(),
             derive(mine.context(), &with, &samples::retrieval()).unwrap(),
@@ -298,10 +298,10 @@ async fn two_versions_of_the_documents_are_two_keys() {
     assert_eq!(before.2, after.2, "a text's vector does not");
 
     let globex = world.of("globex").await;
-    let moment = globex.moment(Layer::Response).await.unwrap();
+    let moment = globex.moment(Layer::Response, &[]).await.unwrap();
     let theirs = derive(globex.context(), &moment, &samples::response()).unwrap();
     begin_write(&world.tenants, mine.context()).await.settle().await.unwrap();
-    let moment = globex.moment(Layer::Response).await.unwrap();
+    let moment = globex.moment(Layer::Response, &[]).await.unwrap();
     assert_eq!(
         derive(globex.context(), &moment, &samples::response()).unwrap(),
         theirs,

@@ -17,7 +17,7 @@ use tenancy_core::chat::{
     ChatRequest, Decimal, FunctionSpec, Message, ModelIdentity, ResponseFormat, Role, ToolCall, ToolChoice,
     WeightDigest,
 };
-use tenancy_core::{TenantContext, Visibility};
+use tenancy_core::{Corpus, CorpusName, TenantContext, Visibility};
 use tenancy_testkit::TestTenants;
 
 use crate::rig::World;
@@ -74,13 +74,13 @@ variants!(
     },
     model: model, messages: messages, tools: tools,
 );
-variants!(response, ResponseParts { chat, endpoint, inputs, visibility }, chat: chat);
-variants!(retrieval, RetrievalParts { query, filter, strategy, limit, model, visibility }, model: model);
+variants!(response, ResponseParts { chat, endpoint, inputs, corpora, visibility }, chat: chat);
+variants!(retrieval, RetrievalParts { query, filter, strategy, limit, model, corpora, visibility }, model: model);
 variants!(embedding, EmbeddingParts { text, model, dimensions, instruction, visibility }, model: model);
-variants!(tool, ToolParts { name, version, scope, arguments, visibility });
+variants!(tool, ToolParts { name, version, scope, arguments, corpora, visibility });
 variants!(
     semantic,
-    SemanticParts { chat, endpoint, inputs, embedding, dimensions, instruction, visibility },
+    SemanticParts { chat, endpoint, inputs, embedding, dimensions, instruction, corpora, visibility },
     chat: chat, embedding: model,
 );
 variants!(engine, EngineParts { model, visibility }, model: model);
@@ -167,19 +167,28 @@ fn arguments() -> impl Strategy<Value = CanonicalJson> {
         .prop_map(|text| canonical_json(text).unwrap())
 }
 
+fn corpora() -> impl Strategy<Value = Vec<Corpus>> {
+    vec(prop_oneof![Just("handbook"), Just("statutes")], 0..3)
+        .prop_map(|names| names.into_iter().map(|name| shared(&HERE.2, name)).collect())
+}
+
+fn shared(tenants: &TestTenants, name: &str) -> Corpus {
+    tenants.realm().corpus(&CorpusName::parse(name).unwrap())
+}
+
 fn inputs() -> impl Strategy<Value = Vec<Vec<u8>>> {
     vec(vec(0u8..2, 0..2), 0..3)
 }
 
 prop_compose! {
-    fn any_response()(chat in any_chat(), endpoint in text(), inputs in inputs(), visibility in visibility())
-        -> ResponseParts { ResponseParts { chat, endpoint, inputs, visibility } }
+    fn any_response()(chat in any_chat(), endpoint in text(), inputs in inputs(), corpora in corpora(), visibility in visibility())
+        -> ResponseParts { ResponseParts { chat, endpoint, inputs, corpora, visibility } }
 }
 
 prop_compose! {
     fn any_retrieval()(query in text(), filter in vec(0u8..2, 0..2), strategy in text(), limit in 0u32..2,
-        model in model_identity(), visibility in visibility())
-        -> RetrievalParts { RetrievalParts { query, filter, strategy, limit, model, visibility } }
+        model in model_identity(), corpora in corpora(), visibility in visibility())
+        -> RetrievalParts { RetrievalParts { query, filter, strategy, limit, model, corpora, visibility } }
 }
 
 prop_compose! {
@@ -190,17 +199,18 @@ prop_compose! {
 
 prop_compose! {
     fn any_tool()(name in text(), version in text(), scope in vec(0u8..2, 0..2), arguments in arguments(),
-        visibility in visibility())
-        -> ToolParts { ToolParts { name, version, scope, arguments, visibility } }
+        corpora in corpora(), visibility in visibility())
+        -> ToolParts { ToolParts { name, version, scope, arguments, corpora, visibility } }
 }
 
 prop_compose! {
     fn any_semantic()(mut chat in any_chat(), question in text(), endpoint in text(), inputs in inputs(),
-        embedding in model_identity(), dimensions in 0u32..2, instruction in of(text()), visibility in visibility())
+        embedding in model_identity(), dimensions in 0u32..2, instruction in of(text()),
+        corpora in corpora(), visibility in visibility())
         -> SemanticParts
     {
         chat.messages.push(Message::new(Role::User, question));
-        SemanticParts { chat, endpoint, inputs, embedding, dimensions, instruction, visibility }
+        SemanticParts { chat, endpoint, inputs, embedding, dimensions, instruction, corpora, visibility }
     }
 }
 
@@ -217,7 +227,8 @@ static HERE: LazyLock<(TenantContext, Moment, TestTenants)> = LazyLock::new(|| {
         let tenants = TestTenants::builder().clock().build().await;
         let world = World::over(tenants, std::sync::Arc::default(), tenancy_cache::CacheSettings::new());
         let mine = world.of("acme").await;
-        let moment = mine.moment(Layer::Response).await.unwrap();
+        let corpora = ["handbook", "statutes"].map(|name| shared(&world.tenants, name));
+        let moment = mine.moment(Layer::Response, &corpora).await.unwrap();
         (mine.context().clone(), moment, world.tenants)
     })
 });

@@ -20,6 +20,7 @@ pub(crate) fn response() -> ResponseParts {
         chat: chat(),
         endpoint: "http://engine".into(),
         inputs: vec![b"passage".to_vec()],
+        corpora: Vec::new(),
         visibility: Visibility::Tenant,
     }
 }
@@ -31,6 +32,7 @@ pub(crate) fn retrieval() -> RetrievalParts {
         strategy: "hybrid".into(),
         limit: 5,
         model: model(),
+        corpora: Vec::new(),
         visibility: Visibility::Tenant,
     }
 }
@@ -51,6 +53,7 @@ pub(crate) fn tool() -> ToolParts {
         version: "1".into(),
         scope: b"/handbook".to_vec(),
         arguments: canonical_json(r#"{"path":"lunch.md"}"#).unwrap(),
+        corpora: Vec::new(),
         visibility: Visibility::Tenant,
     }
 }
@@ -63,6 +66,7 @@ pub(crate) fn semantic() -> SemanticParts {
         embedding: model(),
         dimensions: 384,
         instruction: None,
+        corpora: Vec::new(),
         visibility: Visibility::Tenant,
     }
 }

@@ -1,12 +1,12 @@
 //! An answer is not kept without saying which engine gave it.
 
 use tenancy_cache::ResponseParts;
-use tenancy_core::Visibility;
+use tenancy_core::{Corpus, Visibility};
 use tenancy_core::chat::ChatRequest;
 
-fn parts(chat: ChatRequest, endpoint: String, inputs: Vec<Vec<u8>>, visibility: Visibility) -> ResponseParts {
+fn parts(chat: ChatRequest, endpoint: String, inputs: Vec<Vec<u8>>, corpora: Vec<Corpus>, visibility: Visibility) -> ResponseParts {
     let _ = &endpoint;
-    ResponseParts { chat, inputs, visibility }
+    ResponseParts { chat, inputs, corpora, visibility }
 }
 
 fn main() {

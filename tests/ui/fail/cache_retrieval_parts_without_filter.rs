@@ -1,7 +1,7 @@
 //! What a search found is not kept without its filter.
 
 use tenancy_cache::RetrievalParts;
-use tenancy_core::Visibility;
+use tenancy_core::{Corpus, Visibility};
 use tenancy_core::chat::ModelIdentity;
 
 fn parts(
@@ -10,10 +10,11 @@ fn parts(
     strategy: String,
     limit: u32,
     model: ModelIdentity,
+    corpora: Vec<Corpus>,
     visibility: Visibility,
 ) -> RetrievalParts {
     let _ = &filter;
-    RetrievalParts { query, strategy, limit, model, visibility }
+    RetrievalParts { query, strategy, limit, model, corpora, visibility }
 }
 
 fn main() {

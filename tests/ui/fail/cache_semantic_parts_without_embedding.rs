@@ -1,7 +1,7 @@
 //! Questions are not compared by meaning without saying by which model.
 
 use tenancy_cache::SemanticParts;
-use tenancy_core::Visibility;
+use tenancy_core::{Corpus, Visibility};
 use tenancy_core::chat::{ChatRequest, ModelIdentity};
 
 fn parts(
@@ -11,10 +11,11 @@ fn parts(
     embedding: ModelIdentity,
     dimensions: u32,
     instruction: Option<String>,
+    corpora: Vec<Corpus>,
     visibility: Visibility,
 ) -> SemanticParts {
     let _ = &embedding;
-    SemanticParts { chat, endpoint, inputs, dimensions, instruction, visibility }
+    SemanticParts { chat, endpoint, inputs, dimensions, instruction, corpora, visibility }
 }
 
 fn main() {

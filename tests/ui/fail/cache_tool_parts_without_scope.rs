@@ -1,11 +1,11 @@
 //! A tool's result is not kept without saying what the tool could reach.
 
 use tenancy_cache::{CanonicalJson, ToolParts};
-use tenancy_core::Visibility;
+use tenancy_core::{Corpus, Visibility};
 
-fn parts(name: String, version: String, scope: Vec<u8>, arguments: CanonicalJson, visibility: Visibility) -> ToolParts {
+fn parts(name: String, version: String, scope: Vec<u8>, arguments: CanonicalJson, corpora: Vec<Corpus>, visibility: Visibility) -> ToolParts {
     let _ = &scope;
-    ToolParts { name, version, arguments, visibility }
+    ToolParts { name, version, arguments, corpora, visibility }
 }
 
 fn main() {

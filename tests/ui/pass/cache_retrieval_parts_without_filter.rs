@@ -1,7 +1,7 @@
 //! The twin of `fail/cache_retrieval_parts_without_filter.rs`: one line differs.
 
 use tenancy_cache::RetrievalParts;
-use tenancy_core::Visibility;
+use tenancy_core::{Corpus, Visibility};
 use tenancy_core::chat::ModelIdentity;
 
 fn parts(
@@ -10,10 +10,11 @@ fn parts(
     strategy: String,
     limit: u32,
     model: ModelIdentity,
+    corpora: Vec<Corpus>,
     visibility: Visibility,
 ) -> RetrievalParts {
     let _ = &filter;
-    RetrievalParts { query, filter, strategy, limit, model, visibility }
+    RetrievalParts { query, filter, strategy, limit, model, corpora, visibility }
 }
 
 fn main() {

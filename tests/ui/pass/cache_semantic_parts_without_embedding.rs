@@ -1,7 +1,7 @@
 //! The twin of `fail/cache_semantic_parts_without_embedding.rs`: one line differs.
 
 use tenancy_cache::SemanticParts;
-use tenancy_core::Visibility;
+use tenancy_core::{Corpus, Visibility};
 use tenancy_core::chat::{ChatRequest, ModelIdentity};
 
 fn parts(
@@ -11,10 +11,11 @@ fn parts(
     embedding: ModelIdentity,
     dimensions: u32,
     instruction: Option<String>,
+    corpora: Vec<Corpus>,
     visibility: Visibility,
 ) -> SemanticParts {
     let _ = &embedding;
-    SemanticParts { chat, endpoint, inputs, embedding, dimensions, instruction, visibility }
+    SemanticParts { chat, endpoint, inputs, embedding, dimensions, instruction, corpora, visibility }
 }
 
 fn main() {

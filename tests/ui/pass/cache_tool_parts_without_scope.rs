@@ -1,11 +1,11 @@
 //! The twin of `fail/cache_tool_parts_without_scope.rs`: one line differs.
 
 use tenancy_cache::{CanonicalJson, ToolParts};
-use tenancy_core::Visibility;
+use tenancy_core::{Corpus, Visibility};
 
-fn parts(name: String, version: String, scope: Vec<u8>, arguments: CanonicalJson, visibility: Visibility) -> ToolParts {
+fn parts(name: String, version: String, scope: Vec<u8>, arguments: CanonicalJson, corpora: Vec<Corpus>, visibility: Visibility) -> ToolParts {
     let _ = &scope;
-    ToolParts { name, version, scope, arguments, visibility }
+    ToolParts { name, version, scope, arguments, corpora, visibility }
 }
 
 fn main() {
