@@ -37,6 +37,55 @@
 //! Use the embedded engine of `tenancy-vector-edge`, a Qdrant server (feature `qdrant`), Postgres (feature `pgvector`), or
 //! implement [`VectorBackend`].
 //!
+//! # Documents that all tenants read
+//!
+//! Statutes or manuals are kept once, as a [`SharedVectors`] on a back end of its own. A tenant's handle reads it and has
+//! no method that writes; an operator writes it with a grant for that corpus, which every tenant finds in its own log.
+//! Each hit says where it comes from.
+//!
+//! ```
+//! use std::time::Duration;
+//! use tenancy_core::{CorpusName, Credential, Reach, Realm, TenantContext};
+//! use tenancy_vector::*;
+//!
+//! /// An operator brings in a new edition.
+//! async fn publish(realm: &Realm, statutes: &SharedVectors, operator: &Credential, edition: Vec<Point>)
+//! -> Result<(), Box<dyn std::error::Error>> {
+//!     let (reach, hour) = (Reach::Corpus(statutes.corpus().name().clone()), Duration::from_secs(3600));
+//!     let grant = realm.operators().open(operator, "edition of December", "CASE-52", reach, hour).await?;
+//!     Ok(statutes.publish(&grant).await?.upsert(edition).await?)
+//! }
+//!
+//! /// A tenant asks its own documents and the statutes at once.
+//! async fn ask(mine: &TenantVectors, statutes: &SharedVectors, ctx: &TenantContext, query: &VectorQuery)
+//! -> Result<Vec<Hit>, VectorError> {
+//!     let statutes = statutes.scoped(ctx)?;
+//!     let hits = mine.query_with(query, &[(&statutes, query)], &Fusion::ranks()).await?;
+//!     for hit in &hits {
+//!         match hit.origin() {
+//!             Origin::Own => println!("{}", hit.id().as_str()),
+//!             Origin::Shared(corpus) => println!("{} of {corpus}", hit.id().as_str()),
+//!         }
+//!     }
+//!     Ok(hits)
+//! }
+//! # use tenancy_vector::conformance::ReferenceBackend as Backend;
+//! # tokio::runtime::Runtime::new().unwrap().block_on(async {
+//! #     let tenants = tenancy_testkit::TestTenants::new().await;
+//! #     let (realm, ctx) = (tenants.realm(), tenants.context("acme").await);
+//! #     let name = CorpusName::parse("statutes").unwrap();
+//! #     let statutes = SharedVectors::new(realm, &name, Backend::new(), Schema::hybrid(3).unwrap());
+//! #     let operator = Credential::bearer(tenants.operator_token());
+//! #     let point = Point::hybrid(ExternalId::parse("1").unwrap(), vec![1.0; 3], SparseVector::empty(), Default::default());
+//! #     publish(realm, &statutes, &operator, vec![point.unwrap()]).await.unwrap();
+//! #     let store = VectorStore::new(realm, Backend::new(), Schema::hybrid(3).unwrap());
+//! #     let query = VectorQuery::dense(vec![1.0; 3]).unwrap();
+//! #     assert_eq!(ask(&store.scoped(&ctx).unwrap(), &statutes, &ctx, &query).await.unwrap().len(), 1);
+//! # });
+//! ```
+//!
+//! Keys of what is kept of such answers name the corpus: `corpora` in the parts of `tenancy-cache`.
+//!
 //! # What it guarantees
 //!
 //! - No call reaches a back end without a [`VectorScope`], which only a checked call can make. An erased or suspended

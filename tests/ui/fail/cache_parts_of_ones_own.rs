@@ -1,12 +1,13 @@
 //! The list of parts is closed: a user does not implement the trait.
 
 use tenancy_cache::Layer;
-use tenancy_core::Visibility;
+use tenancy_core::{Corpus, Visibility};
 
 trait Ours {
     const LAYER: Layer;
 
     fn visibility(&self) -> Visibility;
+    fn corpora(&self) -> &[Corpus];
 }
 
 struct Mine;
@@ -16,6 +17,10 @@ impl tenancy_cache::KeyParts for Mine {
 
     fn visibility(&self) -> Visibility {
         Visibility::Tenant
+    }
+
+    fn corpora(&self) -> &[Corpus] {
+        &[]
     }
 }
 

@@ -1,12 +1,13 @@
 //! The twin of `fail/cache_parts_of_ones_own.rs`: one line differs.
 
 use tenancy_cache::Layer;
-use tenancy_core::Visibility;
+use tenancy_core::{Corpus, Visibility};
 
 trait Ours {
     const LAYER: Layer;
 
     fn visibility(&self) -> Visibility;
+    fn corpora(&self) -> &[Corpus];
 }
 
 struct Mine;
@@ -16,6 +17,10 @@ impl Ours for Mine {
 
     fn visibility(&self) -> Visibility {
         Visibility::Tenant
+    }
+
+    fn corpora(&self) -> &[Corpus] {
+        &[]
     }
 }
 
