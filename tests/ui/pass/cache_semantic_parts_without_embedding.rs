@@ -7,13 +7,13 @@ use tenancy_core::chat::{ChatRequest, ModelIdentity};
 fn parts(
     chat: ChatRequest,
     endpoint: String,
-    inputs: Vec<Vec<u8>>,
     embedding: ModelIdentity,
     dimensions: u32,
     instruction: Option<String>,
     corpora: Vec<Corpus>,
     visibility: Visibility,
 ) -> SemanticParts {
+    let inputs = Vec::new();
     let _ = &embedding;
     SemanticParts { chat, endpoint, inputs, embedding, dimensions, instruction, corpora, visibility }
 }
