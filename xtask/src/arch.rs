@@ -41,8 +41,15 @@ const LIBRARIES: &[(&str, &[&str])] = &[
 const TEST_SUPPORT: &str = "tenancy-testkit";
 
 /// Members that nothing may depend on and that may use what they like.
-const EXEMPT: &[&str] =
-    &["rag-backend", "tenancy-cli", "guardrails-fixture", "tenancy-tests", "tenancy-ui-tests", "xtask"];
+const EXEMPT: &[&str] = &[
+    "rag-backend",
+    "tenancy-cli",
+    "guardrails-fixture",
+    "tenancy-bench-vector",
+    "tenancy-tests",
+    "tenancy-ui-tests",
+    "xtask",
+];
 
 /// Drivers, and the one library that may be built with each.
 const DRIVER_HOMES: &[(&str, &str)] = &[

@@ -1,8 +1,10 @@
 //! `cargo xtask bench AREA`: what the isolation costs, as ratios side by side in one run.
 
 mod pg;
+mod plot;
 mod program;
 mod table;
+mod vector;
 
 use clap::{Args, ValueEnum};
 
@@ -24,10 +26,13 @@ pub(crate) struct Options {
 enum Area {
     /// Postgres.
     Pg,
+    /// Vectors: the first build for release, with the engine, takes a quarter of an hour on two cores, a run ten minutes.
+    Vector,
 }
 
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     match options.area {
         Area::Pg => pg::run(options.quick, options.json),
+        Area::Vector => vector::run(options.quick, options.json),
     }
 }

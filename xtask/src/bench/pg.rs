@@ -1,16 +1,14 @@
 //! Postgres: one statement for a tenant, our ways beside the usual ones and a peer's.
 
 use std::collections::BTreeMap;
-use std::io::BufReader;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Instant;
 
-use cargo_metadata::Message;
 use serde::Deserialize;
 
-use super::program::Program;
-use super::table::{self, Row};
+use super::program::{self, Program};
+use super::table::{self, Reach, Row};
 use crate::failure::Failure;
 use crate::{servers, shell};
 
@@ -48,7 +46,7 @@ pub(super) fn run(quick: bool, json: bool) -> Result<(), Failure> {
     let keys = shell::root().join("target/bench/pg.keys");
     let folder = keys.with_file_name("");
     std::fs::create_dir_all(&folder).map_err(Failure::at(folder.display()))?;
-    let (ours, peers) = (build_ours()?, build_peers()?);
+    let (ours, peers) = (program::build("tenancy-pg", "pg")?, build_peers()?);
     eprintln!("Filling a database with ten thousand tenants.");
     let (mut ours, ready): (_, Ready) = Program::start(Command::new(ours).arg("--keys").arg(&keys))?;
     let peer =
@@ -75,23 +73,15 @@ pub(super) fn run(quick: bool, json: bool) -> Result<(), Failure> {
     let rows = rows(&all);
     let file = folder.join("pg.json");
     table::write(&file, &rows)?;
-    if json { table::print_json(&rows) } else { table::print(&rows, &trips) }
-}
-
-/// Our own program, built for release; the line that cargo prints for it says where it is.
-fn build_ours() -> Result<PathBuf, Failure> {
-    let mut cargo = shell::cargo();
-    cargo.args(["bench", "--package", "tenancy-pg", "--bench", "pg", "--no-run", "--message-format"]);
-    let mut child =
-        cargo.arg("json-render-diagnostics").stdout(Stdio::piped()).spawn().map_err(Failure::at("cargo"))?;
-    let mut program = None;
-    for message in child.stdout.take().into_iter().flat_map(|out| Message::parse_stream(BufReader::new(out))) {
-        if let Message::CompilerArtifact(artifact) = message.map_err(Failure::at("cargo bench"))? {
-            program = artifact.executable.filter(|_| artifact.target.name == "pg").or(program);
-        }
+    if json {
+        return table::print_json(&rows);
     }
-    let built = child.wait().map_err(Failure::at("cargo bench"))?.success();
-    program.filter(|_| built).map(Into::into).ok_or_else(|| Failure::new(format!("failed: {}", shell::line(&cargo))))
+    table::print(&rows);
+    println!("\nround-trips of one read by its key, what goes on behind the scenes included:");
+    for (way, count) in trips {
+        println!("{way:<52} {count:>9.2}");
+    }
+    Ok(())
 }
 
 /// The peer's, in a workspace of its own.
@@ -122,18 +112,14 @@ fn trips(ours: &mut Program, peers: &mut Program) -> Result<Vec<(&'static str, f
 }
 
 fn rows(all: &Rounds) -> Vec<Row> {
-    let median = |case: Case, way: &'static str| {
-        let mut rounds = all.get(&(case, way)).cloned().unwrap_or_default();
-        rounds.sort_by(f64::total_cmp);
-        rounds.get(rounds.len() / 2).copied().unwrap_or(f64::NAN)
-    };
+    let median = |case: Case, way: &'static str| table::median(all.get(&(case, way)));
     let runs = all.values().map(Vec::len).max().unwrap_or_default();
     let row = |id: String, case: Case, ours, against, reach| {
         Row::new(id, median(case, ours), median(case, against), reach, "us", runs)
     };
     let mut rows: Vec<Row> = NAMED
         .iter()
-        .map(|(id, case, ours, against, reach)| row((*id).to_owned(), *case, ours, against, Some(*reach)))
+        .map(|(id, case, ours, against, reach)| row((*id).to_owned(), *case, ours, against, Some(Reach::Ratio(*reach))))
         .collect();
     for case in CASES {
         let Case { work, callers, tenants, pause } = case;

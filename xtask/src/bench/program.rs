@@ -1,8 +1,10 @@
 //! A program that measures when it is told to.
 
 use std::io::{BufRead, BufReader, Lines, Write};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
+use cargo_metadata::Message;
 use serde::de::DeserializeOwned;
 
 use crate::failure::Failure;
@@ -50,4 +52,20 @@ impl Drop for Program {
         self.commands = None;
         let _ended = self.child.wait();
     }
+}
+
+/// The bench of a member, built for release; the line that cargo prints for it says where it is.
+pub(super) fn build(member: &str, bench: &str) -> Result<PathBuf, Failure> {
+    let mut cargo = shell::cargo();
+    cargo.args(["bench", "--package", member, "--bench", bench, "--no-run", "--message-format"]);
+    let mut child =
+        cargo.arg("json-render-diagnostics").stdout(Stdio::piped()).spawn().map_err(Failure::at("cargo"))?;
+    let mut program = None;
+    for message in child.stdout.take().into_iter().flat_map(|out| Message::parse_stream(BufReader::new(out))) {
+        if let Message::CompilerArtifact(artifact) = message.map_err(Failure::at("cargo bench"))? {
+            program = artifact.executable.filter(|_| artifact.target.name == bench).or(program);
+        }
+    }
+    let built = child.wait().map_err(Failure::at("cargo bench"))?.success();
+    program.filter(|_| built).map(Into::into).ok_or_else(|| Failure::new(format!("failed: {}", shell::line(&cargo))))
 }
