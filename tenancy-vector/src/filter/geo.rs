@@ -62,6 +62,11 @@ impl Place {
         Self::new(value.get("lon")?.as_f64()?, value.get("lat")?.as_f64()?).ok()
     }
 
+    /// The same place, or one within a millimetre of it that is not on the end of a scale.
+    fn off_the_end(self) -> Self {
+        Self { lon: self.lon.min(180.0 - BARELY), lat: self.lat.min(90.0 - BARELY) }
+    }
+
     /// Metres between two places on a sphere (haversine formula, radius 6,371,008.8 m).
     pub(crate) fn distance(self, other: Self) -> f64 {
         let half = |one: f64, two: f64| ((two - one).to_radians() / 2.0).sin().powi(2);
@@ -78,6 +83,33 @@ impl Area {
             Self::Box { north_west, south_east } if north_west.lat >= south_east.lat => Ok(()),
             Self::Polygon(line) if line.len() >= 4 && line.first() == line.last() => Ok(()),
             Self::Circle { .. } | Self::Box { .. } | Self::Polygon(_) => Err(VectorError::BadPlace),
+        }
+    }
+
+    /// The same area, in one or two parts that an index by geohash covers. That of Qdrant walks east from the cell of one
+    /// side to the cell of the other: where a box goes nearly round the earth, into the cell in which it began, it stops at
+    /// once and finds nothing elsewhere. The ends of the scales, 180 degrees east and the north pole, it takes for their
+    /// other ends.
+    pub(crate) fn parts(self) -> Vec<Self> {
+        match self {
+            Self::Box { north_west: nw, south_east: se } => {
+                let (nw, se) = (nw.off_the_end(), se.off_the_end());
+                let width = if nw.lon <= se.lon { se.lon - nw.lon } else { se.lon - nw.lon + 360.0 };
+                if width <= 180.0 {
+                    return vec![Self::Box { north_west: nw, south_east: se }];
+                }
+                // The halves overlap by a little, since the engine has what is on a side outside.
+                let middle = |more: f64| {
+                    let lon = nw.lon + width / 2.0 + more;
+                    if lon > 180.0 { lon - 360.0 } else { lon }
+                };
+                vec![
+                    Self::Box { north_west: nw, south_east: Place { lon: middle(BARELY), ..se } },
+                    Self::Box { north_west: Place { lon: middle(-BARELY), ..nw }, south_east: se },
+                ]
+            }
+            Self::Polygon(line) => vec![Self::Polygon(line.into_iter().map(Place::off_the_end).collect())],
+            circle @ Self::Circle { .. } => vec![circle],
         }
     }
 
@@ -129,6 +161,8 @@ impl fmt::Debug for Area {
 }
 
 const EARTH_RADIUS: f64 = 6_371_008.8;
+/// A tenth of a millimetre, in degrees.
+const BARELY: f64 = 1e-9;
 
 #[cfg(test)]
 mod tests {
@@ -156,6 +190,31 @@ mod tests {
         let line = [(0.0, 0.0), (10.0, 0.0), (10.0, 10.0), (5.0, 5.0), (0.0, 10.0), (0.0, 0.0)];
         let polygon = Area::Polygon(line.map(|(lon, lat)| place(lon, lat)).to_vec());
         assert!(polygon.holds(place(2.0, 4.0)) && !polygon.holds(place(5.0, 8.0)), "it has a notch");
+    }
+
+    #[test]
+    fn parts_hold_what_the_whole_does_and_none_goes_round_the_earth() {
+        let sides = |end: i32| [-end, -end + 1, -60, -15, 0, 15, 60, end - 1, end].map(f64::from);
+        let pairs = |end: i32| sides(end).into_iter().flat_map(move |one| sides(end).map(|other| (one, other)));
+        for ((north, south), (west, east)) in pairs(90).flat_map(|lats| pairs(180).map(move |lons| (lats, lons))) {
+            let whole = Area::Box { north_west: place(west, north), south_east: place(east, south) };
+            if whole.ensure_sound().is_err() {
+                continue;
+            }
+            let parts = whole.clone().parts();
+            for part in &parts {
+                let Area::Box { north_west: nw, south_east: se } = part else { panic!("a box has boxes") };
+                let width = (se.lon - nw.lon).rem_euclid(360.0);
+                assert!(width <= 180.001 && nw.lat < 90.0 && se.lon < 180.0, "{west} {east}: {} {}", nw.lon, se.lon);
+            }
+            // Off the sides, and on the middle of each.
+            for (lon, lat) in (-17..17).flat_map(|lon| (-8..8).map(move |lat| (f64::from(lon), f64::from(lat)))) {
+                for at in [place(lon * 10.0 + 5.3, lat * 10.0 + 5.3), place(lon * 7.5 + 0.25, lat * 10.0 + 0.3)] {
+                    let in_a_part = parts.iter().any(|part| part.holds(at));
+                    assert_eq!(in_a_part, whole.holds(at), "{west} {north} {east} {south}: {} {}", at.lon, at.lat);
+                }
+            }
+        }
     }
 
     #[test]

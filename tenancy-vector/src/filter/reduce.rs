@@ -50,7 +50,11 @@ impl Filter {
             Self::Within(path, range) => Filter::Within(path, range),
             Self::During(path, range) => Filter::During(path, range),
             Self::Words(path, words) => Filter::Words(path, words),
-            Self::Inside(path, area) => Filter::Inside(path, area),
+            Self::Inside(path, area) => {
+                let mut parts: Vec<_> =
+                    area.parts().into_iter().map(|part| Filter::Inside(path.clone(), part)).collect();
+                if parts.len() == 1 { parts.remove(0) } else { Filter::Any(parts) }
+            }
             // Engines differ in whether a key that is not there has no items or no number of them.
             Self::Items(path, range) if range.holds(&0) => {
                 Filter::Any(vec![Filter::IsEmpty(path.clone()), Filter::Items(path, range)])
