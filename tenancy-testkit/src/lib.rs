@@ -28,7 +28,8 @@
 //! # Features
 //!
 //! `pg`: a throwaway Postgres, with a PgBouncer in front of it and a standby behind. `qdrant`: a Qdrant
-//! server on the loopback, over the embedded engine. `stack`: every store of a [`TestTenants`].
+//! server on the loopback, over the embedded engine. `vectors`: random questions to a back end of vectors. `stack`: every
+//! store of a [`TestTenants`].
 //!
 //! # MSRV
 //!
@@ -44,9 +45,12 @@ mod postgres;
 pub mod proxy;
 #[cfg(feature = "qdrant")]
 pub mod qdrant;
+mod scratch;
 #[cfg(feature = "stack")]
 mod stores;
 mod tenants;
+#[cfg(feature = "vectors")]
+pub mod vectors;
 
 // The public interface is:
 pub use cancel::{drop_at_every_poll, poll_times};
@@ -61,6 +65,7 @@ pub use postgres::{
 pub use proxy::FaultProxy;
 #[cfg(feature = "qdrant")]
 pub use qdrant::QdrantServer;
+pub use scratch::scratch_directory;
 #[cfg(feature = "stack")]
 pub use stores::{TestStores, TestStoresBuilder};
 #[doc(no_inline)]

@@ -149,7 +149,7 @@ pub(super) struct Shared {
 impl Shared {
     fn new() -> Self {
         Self {
-            store: RwLock::new(Store::new().expect("a directory for what is stored")),
+            store: RwLock::new(Store::new()),
             record: Record::default(),
             faults: Faults::default(),
             version: Mutex::new(NEWEST.to_owned()),

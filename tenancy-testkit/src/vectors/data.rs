@@ -6,24 +6,24 @@ use tenancy_vector::{
     SparseVector, TextOptions, VectorKind, VectorName,
 };
 
-use crate::filters;
-use crate::random::Random;
+use super::filters;
+use super::random::Random;
 
-pub(crate) fn name(text: &str) -> VectorName {
+pub(super) fn name(text: &str) -> VectorName {
     VectorName::parse(text).unwrap()
 }
 
-pub(crate) fn key(path: &str) -> PayloadKey {
+pub(super) fn key(path: &str) -> PayloadKey {
     PayloadKey::parse(path).unwrap()
 }
 
 /// One of the ids that all tenants use.
-pub(crate) fn id(random: &mut Random) -> ExternalId {
+pub(super) fn id(random: &mut Random) -> ExternalId {
     ExternalId::parse(&format!("p{}", random.below(POPULATION))).unwrap()
 }
 
 /// The vectors `dense` and, often, some more; most keys indexed.
-pub(crate) fn schema(random: &mut Random) -> Schema {
+pub(super) fn schema(random: &mut Random) -> Schema {
     let vectors = [
         ("dot", VectorKind::Dense { dimension: 3, distance: Distance::Dot }),
         ("late", VectorKind::Multi { dimension: 2, distance: Distance::Cosine }),
@@ -47,7 +47,7 @@ pub(crate) fn schema(random: &mut Random) -> Schema {
 }
 
 /// A vector that fits under a name.
-pub(crate) fn input(kind: VectorKind, random: &mut Random) -> Input {
+pub(super) fn input(kind: VectorKind, random: &mut Random) -> Input {
     match kind {
         VectorKind::Dense { dimension, distance } => {
             DenseVector::new((0..dimension).map(|_| number(distance, random)).collect()).unwrap().into()
@@ -76,12 +76,12 @@ fn number(distance: Distance, random: &mut Random) -> f32 {
     }
 }
 
-pub(crate) fn text(random: &mut Random) -> String {
+pub(super) fn text(random: &mut Random) -> String {
     random.many(0, 6, |random| *random.pick(&WORDS)).join(" ")
 }
 
 /// One of the vectors of a schema.
-pub(crate) fn any_vector(schema: &Schema, random: &mut Random) -> (VectorName, VectorKind) {
+pub(super) fn any_vector(schema: &Schema, random: &mut Random) -> (VectorName, VectorKind) {
     let vectors: Vec<_> = schema.vectors().collect();
     let (name, kind) = random.pick(&vectors);
     ((*name).clone(), *kind)
@@ -105,7 +105,7 @@ fn points(schema: &Schema, random: &mut Random) -> Vec<Point> {
 }
 
 /// Keys that are there or not, with one value or a list, and sometimes a value of another kind.
-pub(crate) fn payload(random: &mut Random) -> Map<String, Value> {
+pub(super) fn payload(random: &mut Random) -> Map<String, Value> {
     let mut payload = Map::new();
     let mut put = |key: &str, random: &mut Random, one: &dyn Fn(&mut Random) -> Value| {
         let value = match random.below(10) {
@@ -138,7 +138,7 @@ pub(crate) fn payload(random: &mut Random) -> Map<String, Value> {
 }
 
 /// A change of any kind; most of them bring points.
-pub(crate) fn change(schema: &Schema, random: &mut Random) -> Change {
+pub(super) fn change(schema: &Schema, random: &mut Random) -> Change {
     let names = |random: &mut Random| {
         let mut names = random.many(1, 2, |random| any_vector(schema, random).0);
         names.sort();
@@ -167,7 +167,10 @@ pub(crate) fn change(schema: &Schema, random: &mut Random) -> Change {
             values.retain(|_, _| random.percent(30));
             Change::SetPayload(few(schema, random), values, random.percent(30).then(|| key("deep")))
         }
-        5 => Change::OverwritePayload(random.many(1, 2, |random| (id(random), payload(random)))),
+        5 => Change::OverwritePayload(random.many(1, 2, |random| {
+            let payload = if random.percent(20) { Map::new() } else { payload(random) };
+            (id(random), payload)
+        })),
         6 => Change::DeletePayload(few(schema, random), random.many(1, 2, |random| key(random.word(&GONE)))),
         7 => Change::Delete(few(schema, random)),
         _ => Change::Upsert(points(schema, random)),
@@ -178,15 +181,18 @@ fn few(schema: &Schema, random: &mut Random) -> Select {
     if random.percent(60) {
         return Select::Ids(random.many(1, 3, id));
     }
+    if random.percent(10) {
+        return Select::All;
+    }
     let all = filters::filter(schema, random);
     Select::Matching(tenancy_vector::Filter::All(vec![all, tenancy_vector::Filter::HasId(random.many(1, 8, id))]))
 }
 
-pub(crate) const POPULATION: usize = 24;
-pub(crate) const TAGS: [&str; 5] = ["red", "green", "blue", "Red", ""];
-pub(crate) const WORDS: [&str; 8] = ["vector", "search", "tenant", "isolation", "Search", "fence", "life", "of"];
+pub(super) const POPULATION: usize = 24;
+pub(super) const TAGS: [&str; 5] = ["red", "green", "blue", "Red", ""];
+pub(super) const WORDS: [&str; 8] = ["vector", "search", "tenant", "isolation", "Search", "fence", "life", "of"];
 const GONE: [&str; 5] = ["tag", "n", "deep.n", "words", "missing"];
-pub(crate) const INDEXES: [(&str, IndexKind); 8] = [
+pub(super) const INDEXES: [(&str, IndexKind); 8] = [
     ("tag", IndexKind::Keyword),
     ("n", IndexKind::Integer),
     ("x", IndexKind::Float),

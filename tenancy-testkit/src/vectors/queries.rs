@@ -4,19 +4,19 @@ use tenancy_vector::{
     Decay, Example, Expression, Fusion, IndexKind, Order, OrderFrom, Place, Recommend, Schema, VectorKind, VectorQuery,
 };
 
-use crate::data::{self, key};
-use crate::filters;
-use crate::random::Random;
+use super::data::{self, key};
+use super::filters;
+use super::random::Random;
 
 /// A query, and what about its answer can be compared.
-pub(crate) struct Asked {
-    pub(crate) query: VectorQuery,
-    pub(crate) limit: usize,
-    pub(crate) compared: Compared,
+pub(super) struct Asked {
+    pub(super) query: VectorQuery,
+    pub(super) limit: usize,
+    pub(super) compared: Compared,
 }
 
 /// What of an answer is the same everywhere.
-pub(crate) enum Compared {
+pub(super) enum Compared {
     /// The scores, and of equal ones the points.
     Scores,
     /// The order of values, and of equal ones the points.
@@ -28,7 +28,7 @@ pub(crate) enum Compared {
 }
 
 /// A query with a filter, a limit and now and then a threshold.
-pub(crate) fn query(schema: &Schema, random: &mut Random) -> Asked {
+pub(super) fn query(schema: &Schema, random: &mut Random) -> Asked {
     let (mut query, compared) = match random.below(20) {
         0 | 1 => (VectorQuery::sample(), Compared::Points),
         2 | 3 => {
@@ -141,7 +141,7 @@ fn example(kind: VectorKind, random: &mut Random) -> Example {
 }
 
 /// An order by an indexed key; none where the schema has none.
-pub(crate) fn order(schema: &Schema, random: &mut Random) -> Option<Order> {
+pub(super) fn order(schema: &Schema, random: &mut Random) -> Option<Order> {
     let ordered = |kind| matches!(kind, IndexKind::Integer | IndexKind::Float);
     let keys: Vec<_> = schema.indexes().filter(|(_, kind)| ordered(*kind)).collect();
     if keys.is_empty() {

@@ -4,11 +4,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tenancy_vector::{Area, Filter, IndexKind, Place, Range, Schema, Words};
 
-use crate::data::{self, TAGS, key};
-use crate::random::Random;
+use super::data::{self, TAGS, key};
+use super::random::Random;
 
 /// A filter that fits the schema.
-pub(crate) fn filter(schema: &Schema, random: &mut Random) -> Filter {
+pub(super) fn filter(schema: &Schema, random: &mut Random) -> Filter {
     nested(schema, random, 3)
 }
 
@@ -95,9 +95,15 @@ fn area(random: &mut Random) -> Area {
         }
         1 => {
             let (one, two) = (random.between(-90, 89), random.between(-90, 89));
-            let (west, east) = (half(random.between(-180, 179)), half(random.between(-180, 179)));
-            let corner = |lon, lat| Place::new(lon, half(lat)).unwrap();
-            Area::Box { north_west: corner(west, one.max(two)), south_east: corner(east, one.min(two)) }
+            // Over the date line, too, and now and then up to the end of a scale.
+            let side = |random: &mut Random, end: f64| {
+                if random.percent(10) { end } else { half(random.between(-180, 179)) }
+            };
+            let (west, east) = (side(random, -180.0), side(random, 180.0));
+            let north = if random.percent(10) { 90.0 } else { half(one.max(two)) };
+            let south = if random.percent(10) { -90.0 } else { half(one.min(two)) };
+            let corner = |lon, lat| Place::new(lon, lat).unwrap();
+            Area::Box { north_west: corner(west, north), south_east: corner(east, south) }
         }
         _ => {
             let (lon, lat, size) = (random.between(-170, 100), random.between(-80, 20), random.between(5, 60));
