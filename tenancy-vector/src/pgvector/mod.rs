@@ -79,9 +79,11 @@ mod reads;
 mod rows;
 mod session;
 mod tables;
+mod tiers;
 mod write;
 
 // The public interface is:
 pub use backend::PgVectorBackend;
 pub use error::PgVectorError;
 pub use tables::PgVectorTables;
+pub use tiers::PgTiers;

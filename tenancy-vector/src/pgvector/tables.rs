@@ -170,7 +170,7 @@ CREATE POLICY tenancy_vector_eraser ON {relation} FOR ALL TO {eraser} USING ({bo
     }
 }
 
-fn quoted(name: &str) -> String {
+pub(super) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 

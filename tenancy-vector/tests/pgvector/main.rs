@@ -17,4 +17,5 @@ mod signed;
 #[path = "../cases/cancel.rs"]
 mod sweep;
 mod tables;
+mod tiers;
 mod world;

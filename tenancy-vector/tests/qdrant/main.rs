@@ -21,6 +21,7 @@ mod crowds;
 mod failures;
 mod recorded;
 mod refusals;
+mod tiered;
 
 use tenancy_testkit::TestTenants;
 use tenancy_testkit::qdrant::QdrantServer;

@@ -72,6 +72,14 @@ fn assert_scoped(wire: &Wire, layout: Layout, tenants: &TestTenants) -> BTreeSet
     requests.iter().map(WireRequest::method).collect()
 }
 
+/// Each request that a server has is scoped to one of the tenants.
+pub(crate) fn assert_each_is_scoped(wire: &Wire, layout: Layout, tenants: &TestTenants) {
+    let lives = ["acme", "globex"].map(|name| tenants.life(name).uuid().to_string());
+    let requests = wire.server.requests();
+    assert!(!requests.is_empty(), "{layout:?}");
+    requests.iter().for_each(|request| walk(request, layout, &BTreeSet::from(lives.clone())));
+}
+
 fn walk(request: &WireRequest, layout: Layout, lives: &BTreeSet<String>) {
     let shown = format!("{layout:?} {request:?}");
     let scoped = |collection: &str, filter: Option<&pb::Filter>, shard: Option<&pb::ShardKeySelector>| {

@@ -1,0 +1,196 @@
+//! Placements and notes in Postgres, for several processes.
+
+use std::fmt;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tenancy_pg::PgError;
+use tenancy_pg::sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+use tenancy_pg::sqlx::{self, ConnectOptions};
+use uuid::Uuid;
+
+use super::error::PgVectorError;
+use super::tables::quoted;
+use crate::error::BackendError;
+use crate::scope::VectorScope;
+use crate::tiers::{Note, Notes, Placement, Tiers};
+
+/// Where each life is and what is written while it moves, in two tables of the schema `tenancy_tiers`, on a login role of
+/// their own: what a service's own SQL could set, an injected statement could set too, and a tenant's points would be
+/// looked for where they are not. The extension is not needed. Cheap to clone.
+///
+/// Each call is one statement, or several of which each leaves what the next can go on with: dropped, none is half done.
+///
+/// ```no_run
+/// # async fn run(
+/// #     realm: &tenancy_core::Realm,
+/// #     operator: &tenancy_core::TenantContext,
+/// #     shared: impl tenancy_vector::VectorBackend,
+/// #     dedicated: impl tenancy_vector::VectorBackend,
+/// # ) -> Result<(), Box<dyn std::error::Error>> {
+/// use tenancy_vector::pgvector::PgTiers;
+/// use tenancy_vector::{Mover, Schema, Tier, TieredBackend};
+///
+/// // The owner has run `PgTiers::migration_sql("vector_tiers")`.
+/// let tiers = PgTiers::connect("postgres://vector_tiers@db.internal/rag".parse()?).await?;
+/// let tiered = TieredBackend::new(shared, dedicated, tiers);
+/// let mover = Mover::new(realm, tiered, Schema::hybrid(768)?);
+/// mover.scoped(operator)?.move_to(Tier::Dedicated, |points| println!("{points} copied")).await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct PgTiers {
+    pool: PgPool,
+}
+
+impl PgTiers {
+    /// Connects, with up to 8 connections. Dropped before it answers: nothing is left behind.
+    ///
+    /// # Errors
+    /// [`PgVectorError::Database`]: [`PgError::ControlRole`] for a superuser or a role with BYPASSRLS; others when it can't
+    /// connect.
+    pub async fn connect(login: PgConnectOptions) -> Result<Self, PgVectorError> {
+        // What the server says quotes data.
+        let quiet = login.disable_statement_logging().options([("client_min_messages", "error")]);
+        let pool = PgPoolOptions::new().max_connections(8).connect_with(quiet).await?;
+        let sql = "select bool_or(rolsuper or rolbypassrls) from pg_catalog.pg_roles \
+                   where rolname in (session_user, current_user)";
+        let too_much: Option<bool> = sqlx::query_scalar(sql).fetch_one(&pool).await?;
+        if too_much == Some(false) { Ok(Self { pool }) } else { Err(PgError::ControlRole.into()) }
+    }
+
+    /// The statements that make the schema and its tables where they are not there, and let a role use them that is neither
+    /// the service's nor the one that drops lives. For the owner, in a migration. Idempotent.
+    #[must_use]
+    pub fn migration_sql(role: &str) -> String {
+        format!("{SCHEMA}{}", RIGHTS.replace("{role}", &quoted(role)))
+    }
+}
+
+#[async_trait]
+impl Tiers for PgTiers {
+    async fn placement(&self, scope: &VectorScope<'_>) -> Result<Placement, BackendError> {
+        let sql = "select placement::text from tenancy_tiers.placement where life = $1";
+        let kept: Option<Option<String>> =
+            sqlx::query_scalar(sql).bind(scope.partition()).fetch_optional(&self.pool).await.map_err(failed)?;
+        match kept {
+            None => Ok(Placement::FIRST),
+            Some(None) => Err(BackendError::Dropped),
+            Some(Some(text)) => serde_json::from_str(&text).map_err(BackendError::failed),
+        }
+    }
+
+    async fn replace(&self, scope: &VectorScope<'_>, from: Placement, to: Placement) -> Result<bool, BackendError> {
+        let text = |placement: &Placement| serde_json::to_string(placement).map_err(BackendError::failed);
+        let first =
+            "insert into tenancy_tiers.placement (life, placement) values ($1, $2::jsonb) on conflict do nothing";
+        let first = sqlx::query(first).bind(scope.partition()).bind(text(&Placement::FIRST)?);
+        first.execute(&self.pool).await.map_err(failed)?;
+        let set = sqlx::query_scalar(REPLACE).bind(scope.partition()).bind(text(&from)?).bind(text(&to)?);
+        let set: i64 = set.bind(!to.is_moving()).fetch_one(&self.pool).await.map_err(failed)?;
+        Ok(set > 0)
+    }
+
+    async fn note(&self, scope: &VectorScope<'_>, note: Note) -> Result<(), BackendError> {
+        let kept = sqlx::query(NOTE).bind(scope.partition()).bind(note.id()).bind(note.to_bytes());
+        let kept = kept.execute(&self.pool).await.map_err(failed)?;
+        // A life that is written with notes has a row, so long as it was not dropped.
+        if kept.rows_affected() == 1 { Ok(()) } else { Err(BackendError::Dropped) }
+    }
+
+    async fn close(&self, scope: &VectorScope<'_>, note: Uuid) -> Result<(), BackendError> {
+        let sql = "update tenancy_tiers.note set closed = true where life = $1 and id = $2";
+        sqlx::query(sql).bind(scope.partition()).bind(note).execute(&self.pool).await.map(drop).map_err(failed)
+    }
+
+    async fn notes(&self, scope: &VectorScope<'_>, age: Duration) -> Result<Notes, BackendError> {
+        let kept = sqlx::query_as(NOTES).bind(scope.partition()).bind(age.as_secs_f64());
+        let kept: Vec<(Uuid, Option<Vec<u8>>)> = kept.fetch_all(&self.pool).await.map_err(failed)?;
+        let mut notes = Notes::default();
+        for (id, keys) in kept {
+            match keys {
+                None => notes.open += 1,
+                Some(keys) => notes.closed.push(Note::kept(id, &keys).ok_or_else(|| BackendError::failed("no note"))?),
+            }
+        }
+        Ok(notes)
+    }
+
+    async fn forget(&self, scope: &VectorScope<'_>, notes: &[Uuid]) -> Result<(), BackendError> {
+        let sql = "delete from tenancy_tiers.note where life = $1 and id = any($2)";
+        sqlx::query(sql).bind(scope.partition()).bind(notes).execute(&self.pool).await.map(drop).map_err(failed)
+    }
+
+    async fn drop_life(&self, scope: &VectorScope<'_>) -> Result<(), BackendError> {
+        // One after the other: the second sees the notes whose writers the first has waited for.
+        for sql in DROP {
+            sqlx::query(sql).bind(scope.partition()).execute(&self.pool).await.map_err(failed)?;
+        }
+        Ok(())
+    }
+}
+
+fn failed(error: sqlx::Error) -> BackendError {
+    BackendError::failed(PgError::from(error))
+}
+
+/// A life without a placement was dropped. The row stays: nobody places that life again.
+const SCHEMA: &str = "
+create schema if not exists tenancy_tiers;
+revoke all on schema tenancy_tiers from public;
+create table if not exists tenancy_tiers.placement (
+    life text primary key,
+    placement jsonb
+);
+create table if not exists tenancy_tiers.note (
+    life text not null references tenancy_tiers.placement,
+    id uuid not null,
+    keys bytea not null,
+    kept timestamptz not null default clock_timestamp(),
+    closed boolean not null default false,
+    primary key (life, id)
+);
+";
+
+const RIGHTS: &str = "
+revoke all on all tables in schema tenancy_tiers from public, {role};
+grant usage on schema tenancy_tiers to {role};
+grant select, insert, update on tenancy_tiers.placement to {role};
+grant select, insert, update (closed), delete on tenancy_tiers.note to {role};
+";
+
+/// In one statement, so that the notes of the next move are not taken for those of this one.
+const REPLACE: &str = "
+with set as (
+    update tenancy_tiers.placement set placement = $3::jsonb where life = $1 and placement = $2::jsonb returning life
+), forgotten as (
+    delete from tenancy_tiers.note where $4 and life in (select life from set)
+)
+select count(*) from set";
+
+/// The lock keeps the life from being dropped until the note is there to be dropped with it.
+const NOTE: &str = "
+insert into tenancy_tiers.note (life, id, keys)
+select life, $2, $3 from tenancy_tiers.placement where life = $1 and placement is not null for share";
+
+/// Those that are over first, with their keys, so that what is left out is never what is told by its absence.
+const NOTES: &str = "
+select id, case when is_over then keys end
+from (
+    select id, keys, kept, closed or kept <= clock_timestamp() - make_interval(secs => $2) as is_over
+    from tenancy_tiers.note where life = $1
+) of_life
+order by is_over desc, kept
+limit 1000";
+
+const DROP: [&str; 2] = [
+    "insert into tenancy_tiers.placement (life, placement) values ($1, null) on conflict (life) do update set placement = null",
+    "delete from tenancy_tiers.note where life = $1",
+];
+
+impl fmt::Debug for PgTiers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PgTiers")
+    }
+}
