@@ -24,8 +24,8 @@ use crate::vector::Vector;
 /// every request carries the life as a condition that has to hold, see [`reserved`](crate::reserved). Show it with
 /// [`conformance::run`](crate::conformance::run).
 ///
-/// Writes run in a task of their own and are not dropped half-way unless the runtime stops. Reads may be dropped at any
-/// await.
+/// Writes run in a task of their own and are not dropped half-way unless the runtime stops, or a
+/// [`TieredBackend`](crate::TieredBackend) gives one up. Reads may be dropped at any await.
 #[async_trait]
 pub trait VectorBackend: Send + Sync + 'static {
     /// Makes what all tenants share, such as a collection and its indexes, where it is not there. Idempotent; a back

@@ -86,6 +86,12 @@
 //!
 //! Keys of what is kept of such answers name the corpus: `corpora` in the parts of `tenancy-cache`.
 //!
+//! # Lives that grow
+//!
+//! [`TieredBackend`] keeps most lives in one back end and large ones in another, such as a Qdrant collection of all and a
+//! shard key for each, and is a back end like any other. A [`Mover`] takes a life from the one to the other and back while it
+//! is read and written; where each life is stands in a [`Tiers`], for several processes `pgvector::PgTiers`.
+//!
 //! # What it guarantees
 //!
 //! - No call reaches a back end without a [`VectorScope`], which only a checked call can make. An erased or suspended
@@ -101,12 +107,16 @@
 //!   choice.
 //! - A re-ranker is given hits that were checked a moment before, and what it put in order is handed out only while the
 //!   tenant is served.
+//! - While a life moves, reads see each of its points once, and what one wrote; a write that went through is there after the
+//!   move. A back end that a life is moved to can't fail its writes, and one that is away is not stood in for by the other.
 //!
 //! # What it does not
 //!
 //! - A count, and how many ids a deletion found, are believed: there is nothing in them to check.
 //! - Scores of a sparse query depend on all of the tenant's points, also those a user inside the tenant may not see.
 //! - How long a call takes is not hidden.
+//! - A write to a life that moves, and that is given up after [`TieredBackend::patience`], may still be done or not. What
+//!   does it later than twice that time, a process that stood still or a server that kept it for so long, is not held off.
 //! - Vectors and payloads are not encrypted by this crate.
 //!
 //! # Features

@@ -13,6 +13,9 @@
 //! there   there
 //! ```
 //!
+//! A write looks again once its note is kept, and a mover that lets writes wait looks for notes after that: one of the two
+//! sees the other. No clock is asked but each process's own, for how long something takes.
+//!
 //! The mover alone writes to the other back end, so that one can't fail a write, and no two writers have to agree on an
 //! order. Each step is safe to stop at: what was placed says where to go on.
 
