@@ -1,0 +1,11 @@
+//! Where a life is can't be made up as a struct literal.
+
+use tenancy_vector::Placement;
+
+fn forge(other: Placement) -> Placement {
+    Placement { ..other }
+}
+
+fn main() {
+    let _ = forge;
+}

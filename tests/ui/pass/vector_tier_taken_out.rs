@@ -1,0 +1,11 @@
+//! The twin of `fail/vector_tier_taken_out.rs`: one line differs.
+
+use tenancy_vector::TieredBackend;
+
+fn raw(tiered: &TieredBackend) {
+    let _tiered = tiered;
+}
+
+fn main() {
+    let _ = raw;
+}
