@@ -12,7 +12,7 @@ use crate::query::VectorQuery;
 
 /// A model that says how well a hit answers a question, such as a cross-encoder behind a service. Implemented by users.
 ///
-/// It is called by [`TenantVectors::query_reranked`] only, with hits that were checked to be the tenant's own a moment
+/// It is called by [`query_reranked`](super::Vectors::query_reranked) only, with hits that were checked to be the tenant's own a moment
 /// before. One handle serves all tenants; what it keeps, in a cache say, it keeps by [`Candidates::context`].
 #[async_trait]
 pub trait Reranker: Send + Sync + 'static {
