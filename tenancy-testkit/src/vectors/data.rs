@@ -6,8 +6,8 @@ use tenancy_vector::{
     SparseVector, TextOptions, VectorKind, VectorName,
 };
 
-use super::filters;
 use super::random::Random;
+use super::{Engine, filters};
 
 pub(super) fn name(text: &str) -> VectorName {
     VectorName::parse(text).unwrap()
@@ -87,30 +87,55 @@ pub(super) fn any_vector(schema: &Schema, random: &mut Random) -> (VectorName, V
     ((*name).clone(), *kind)
 }
 
-fn point(schema: &Schema, id: ExternalId, random: &mut Random) -> Point {
-    let point = Point::new(id, payload(random)).unwrap();
-    schema.vectors().fold(
-        point,
-        |point, (name, kind)| {
-            if random.percent(80) { point.with(name.clone(), input(kind, random)) } else { point }
-        },
-    )
+/// Whether a point always has such a vector.
+fn stays(kind: VectorKind, engine: Engine) -> bool {
+    engine == Engine::Server && is_weighed(kind)
 }
 
-fn points(schema: &Schema, random: &mut Random) -> Vec<Point> {
+/// Whether a vector is one of terms.
+pub(super) const fn is_weighed(kind: VectorKind) -> bool {
+    match kind {
+        VectorKind::Sparse | VectorKind::Text(_) => true,
+        VectorKind::Dense { .. } | VectorKind::Multi { .. } => false,
+    }
+}
+
+/// A vector of a point; a text has a word in it where it has to stay.
+fn stored(kind: VectorKind, random: &mut Random, engine: Engine) -> Input {
+    match kind {
+        VectorKind::Text(_) if stays(kind, engine) => format!("{} {}", random.word(&WORDS[..5]), text(random)).into(),
+        VectorKind::Text(_) | VectorKind::Dense { .. } | VectorKind::Multi { .. } | VectorKind::Sparse => {
+            input(kind, random)
+        }
+    }
+}
+
+fn point(schema: &Schema, id: ExternalId, random: &mut Random, engine: Engine) -> Point {
+    let point = Point::new(id, payload(random, engine)).unwrap();
+    schema.vectors().fold(point, |point, (name, kind)| {
+        if random.percent(80) || stays(kind, engine) {
+            point.with(name.clone(), stored(kind, random, engine))
+        } else {
+            point
+        }
+    })
+}
+
+fn points(schema: &Schema, random: &mut Random, engine: Engine) -> Vec<Point> {
     let mut ids = random.many(1, 12, id);
     ids.sort();
     ids.dedup();
-    ids.into_iter().map(|id| point(schema, id, random)).collect()
+    ids.into_iter().map(|id| point(schema, id, random, engine)).collect()
 }
 
 /// Keys that are there or not, with one value or a list, and sometimes a value of another kind.
-pub(super) fn payload(random: &mut Random) -> Map<String, Value> {
+fn payload(random: &mut Random, engine: Engine) -> Map<String, Value> {
     let mut payload = Map::new();
     let mut put = |key: &str, random: &mut Random, one: &dyn Fn(&mut Random) -> Value| {
         let value = match random.below(10) {
             0 => return,
-            1 => Value::Array(random.many(0, 3, |random| one(random))),
+            // An order by lists has a point at each of its items, and a server counts each towards the limit.
+            1 if engine == Engine::Composed => Value::Array(random.many(0, 3, |random| one(random))),
             2 => Value::Null,
             3 => json!("another kind"),
             _ => one(random),
@@ -138,7 +163,7 @@ pub(super) fn payload(random: &mut Random) -> Map<String, Value> {
 }
 
 /// A change of any kind; most of them bring points.
-pub(super) fn change(schema: &Schema, random: &mut Random) -> Change {
+pub(super) fn change(schema: &Schema, random: &mut Random, engine: Engine) -> Change {
     let names = |random: &mut Random| {
         let mut names = random.many(1, 2, |random| any_vector(schema, random).0);
         names.sort();
@@ -146,8 +171,10 @@ pub(super) fn change(schema: &Schema, random: &mut Random) -> Change {
         names
     };
     match random.below(14) {
-        0 => Change::Insert(points(schema, random)),
-        1 => Change::Update(points(schema, random), random.percent(50).then(|| filters::filter(schema, random))),
+        0 => Change::Insert(points(schema, random, engine)),
+        1 => {
+            Change::Update(points(schema, random, engine), random.percent(50).then(|| filters::filter(schema, random)))
+        }
         2 => {
             let mut ids = random.many(1, 4, id);
             ids.sort();
@@ -155,25 +182,29 @@ pub(super) fn change(schema: &Schema, random: &mut Random) -> Change {
             let vectors = ids.into_iter().map(|id| {
                 let vectors = names(random).into_iter().map(|name| {
                     let kind = schema.vector(&name).unwrap();
-                    (name, input(kind, random))
+                    (name, stored(kind, random, engine))
                 });
                 (id, vectors.collect())
             });
             Change::SetVectors(vectors.collect())
         }
-        3 => Change::DeleteVectors(few(schema, random), names(random)),
+        3 => {
+            let mut names = names(random);
+            names.retain(|name| !stays(schema.vector(name).unwrap(), engine));
+            Change::DeleteVectors(few(schema, random), names)
+        }
         4 => {
-            let mut values = payload(random);
+            let mut values = payload(random, engine);
             values.retain(|_, _| random.percent(30));
             Change::SetPayload(few(schema, random), values, random.percent(30).then(|| key("deep")))
         }
         5 => Change::OverwritePayload(random.many(1, 2, |random| {
-            let payload = if random.percent(20) { Map::new() } else { payload(random) };
+            let payload = if random.percent(20) { Map::new() } else { payload(random, engine) };
             (id(random), payload)
         })),
         6 => Change::DeletePayload(few(schema, random), random.many(1, 2, |random| key(random.word(&GONE)))),
         7 => Change::Delete(few(schema, random)),
-        _ => Change::Upsert(points(schema, random)),
+        _ => Change::Upsert(points(schema, random, engine)),
     }
 }
 

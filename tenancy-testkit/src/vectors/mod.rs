@@ -34,6 +34,19 @@ use stores::Stores;
 /// An empty back end that is ready for a schema, and what has to live as long as it does: a directory, a server.
 pub type Made = (Arc<dyn VectorBackend>, Box<dyn Any + Send + Sync>);
 
+/// Who puts answers together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "a third kind would be another comparison")]
+pub enum Engine {
+    /// The back end: of points that are as good as each other the same ones come first, however deep the query.
+    Composed,
+    /// A Qdrant server. Of equal points it takes any, so nothing is asked that hangs on it, and what a limit may have cut
+    /// is compared by its score. It adds up the terms of a sparse vector in any order, so those scores are compared within
+    /// 1e-4. A sparse vector that was deleted by its name is counted again when the point gets another, and a formula fails
+    /// over a value of another kind: neither is asked for.
+    Server,
+}
+
 /// The questions of one world.
 pub const QUESTIONS: u64 = ROUNDS * QUESTIONS_OF_A_ROUND;
 
@@ -47,14 +60,18 @@ pub const QUESTIONS: u64 = ROUNDS * QUESTIONS_OF_A_ROUND;
 /// When answers differ, after all worlds were tried; at once when a change fails. When a tenant's store was found to
 /// answer wrongly.
 #[expect(clippy::future_not_send, reason = "a test waits for it where it is; `make` may be any future")]
-pub async fn answered_as_if_alone(worlds: Range<u64>, make: impl AsyncFn(&Realm, &Schema) -> Made) -> u64 {
+pub async fn answered_as_if_alone(
+    worlds: Range<u64>,
+    engine: Engine,
+    make: impl AsyncFn(&Realm, &Schema) -> Made,
+) -> u64 {
     let wanted = Wanted::read();
     let worlds = wanted.world.map_or(worlds.start..worlds.start + (worlds.end - worlds.start) * scale(), |w| w..w + 1);
     let (mut asked, mut wrong) = (0, Vec::new());
     for world in worlds {
         let random = &mut Random::new(world);
         let schema = data::schema(random);
-        let stores = Stores::new(&schema, &make).await;
+        let stores = Stores::new(&schema, engine, &make).await;
         for round in 0..ROUNDS {
             for _change in 0..if round == 0 { FIRST_CHANGES } else { CHANGES } {
                 stores.change(&schema, random, &format!("world {world}, round {round}")).await;

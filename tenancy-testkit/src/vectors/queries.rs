@@ -4,6 +4,7 @@ use tenancy_vector::{
     Decay, Example, Expression, Fusion, IndexKind, Order, OrderFrom, Place, Recommend, Schema, VectorKind, VectorQuery,
 };
 
+use super::Engine;
 use super::data::{self, key};
 use super::filters;
 use super::random::Random;
@@ -28,25 +29,30 @@ pub(super) enum Compared {
 }
 
 /// A query with a filter, a limit and now and then a threshold.
-pub(super) fn query(schema: &Schema, random: &mut Random) -> Asked {
+pub(super) fn query(schema: &Schema, random: &mut Random, engine: Engine) -> Asked {
+    let chance = Chance { schema, engine };
     let (mut query, compared) = match random.below(20) {
         0 | 1 => (VectorQuery::sample(), Compared::Points),
         2 | 3 => {
             let order = order(schema, random);
             match order {
                 Some(order) => (VectorQuery::ordered(order.clone()), Compared::Values(order)),
-                None => (scored(schema, random, 0, false), Compared::Scores),
+                None => (chance.scored(random, 0, false), Compared::Scores),
             }
         }
         4 => {
             // Of vectors that do not tie: the engine takes either of two that are as good.
-            let using = random.word(&["dense", "late", "sparse"]);
+            let using = match engine {
+                Engine::Composed => random.word(&["dense", "late", "sparse"]),
+                // A server measures the likeness of points with weights of terms that belong to the query.
+                Engine::Server => random.word(&["dense", "late"]),
+            };
             let using = data::name(if schema.vector(&data::name(using)).is_some() { using } else { "dense" });
             let kind = schema.vector(&using).unwrap();
             let diversity = *random.pick(&[0.0, 0.25, 0.5, 0.9]);
             (VectorQuery::mmr(using, data::input(kind, random), diversity).unwrap(), Compared::Selection)
         }
-        _ => (scored(schema, random, 3, false), Compared::Scores),
+        _ => (chance.scored(random, 3, false), Compared::Scores),
     };
     let limit = *random.pick(&[1, 3, 10, 100]);
     query = query.limit(limit).unwrap();
@@ -65,67 +71,79 @@ pub(super) fn query(schema: &Schema, random: &mut Random) -> Asked {
     Asked { query, limit, compared }
 }
 
-/// A query whose hits are in the order of a score, with arms so deep.
-///
-/// Where ranks count, or an arm is cut, nothing must hang on the last bit of a score: words weigh the same in many
-/// texts, and sums of them differ by the order in which a back end adds them up.
-fn scored(schema: &Schema, random: &mut Random, levels: usize, ranked: bool) -> VectorQuery {
-    let (mut using, mut kind) = data::any_vector(schema, random);
-    let kinds = if levels > 1 { 10 } else { 6 };
-    let which = random.below(kinds);
-    // What is compared with what in 2 to 4 hangs on it too.
-    if matches!(kind, VectorKind::Text(_)) && (ranked || (2..=4).contains(&which)) {
-        using = data::name("dense");
-        kind = schema.vector(&using).unwrap();
-    }
-    match which {
-        0 | 1 => VectorQuery::nearest(using, data::input(kind, random)),
-        2 => {
-            let all = [Recommend::Best, Recommend::Sum, Recommend::Average];
-            // There is no average of other vectors.
-            let strategies = if matches!(kind, VectorKind::Dense { .. }) { &all[..] } else { &all[..2] };
-            let strategy = *random.pick(strategies);
-            let like = random.many(1, 2, |random| example(kind, random));
-            let unlike = random.many(0, 2, |random| example(kind, random));
-            VectorQuery::recommend(using, strategy, like, unlike).unwrap()
-        }
-        3 => {
-            let pairs = random.many(0, 3, |random| (example(kind, random), example(kind, random)));
-            VectorQuery::discover(using, example(kind, random), pairs)
-        }
-        4 => {
-            let pairs = random.many(1, 3, |random| (example(kind, random), example(kind, random)));
-            VectorQuery::context(using, pairs).unwrap()
-        }
-        5 => {
-            VectorQuery::nearest(data::name("dense"), data::input(schema.vector(&data::name("dense")).unwrap(), random))
-        }
-        6 | 7 => {
-            let by_score = random.percent(40);
-            let arms = arms(schema, random, levels, ranked || !by_score);
-            let fusion = match random.below(2) {
-                _ if by_score => Fusion::Scores,
-                0 => Fusion::ranks(),
-                _ => Fusion::weighted(arms.iter().map(|_| random.value().abs() + 0.5).collect()).unwrap(),
-            };
-            VectorQuery::fuse(fusion, arms)
-        }
-        8 => {
-            let arms = arms(schema, random, levels, ranked);
-            let score = expression(schema, random, arms.len(), 2);
-            VectorQuery::rescore(score, arms)
-        }
-        _ => VectorQuery::refine(using, data::input(kind, random), arms(schema, random, levels, ranked)),
-    }
+/// What queries are made of.
+struct Chance<'a> {
+    schema: &'a Schema,
+    engine: Engine,
 }
 
-fn arms(schema: &Schema, random: &mut Random, levels: usize, ranked: bool) -> Vec<VectorQuery> {
-    random.many(1, 3, |random| {
-        let cut = random.percent(20);
-        let arm = scored(schema, random, levels - 1, ranked || cut);
-        let arm = if cut { arm.limit(5).unwrap() } else { arm };
-        if random.percent(30) { arm.filter(filters::filter(schema, random)).unwrap() } else { arm }
-    })
+impl Chance<'_> {
+    /// A query whose hits are in the order of a score, with arms so deep.
+    ///
+    /// Where ranks count, or an arm is cut, nothing must hang on the last bit of a score: words weigh the same in many
+    /// texts, and sums of them differ by the order in which a back end adds them up.
+    fn scored(&self, random: &mut Random, levels: usize, ranked: bool) -> VectorQuery {
+        let (mut using, mut kind) = data::any_vector(self.schema, random);
+        // What ties in any way has no ranks: whole numbers, pairs with no point on the wrong side, and what was fused.
+        let tied = ranked && self.engine == Engine::Server;
+        let kinds = if levels > 1 && !tied { 10 } else { 6 };
+        let which = random.below(kinds);
+        // What is compared with what in 2 to 4 hangs on it too.
+        let of_words = matches!(kind, VectorKind::Text(_)) && (ranked || (2..=4).contains(&which));
+        if of_words || tied {
+            using = data::name("dense");
+            kind = self.schema.vector(&using).unwrap();
+        }
+        match which {
+            0 | 1 => VectorQuery::nearest(using, data::input(kind, random)),
+            2 => {
+                let all = [Recommend::Best, Recommend::Sum, Recommend::Average];
+                // There is no average of other vectors.
+                let strategies = if matches!(kind, VectorKind::Dense { .. }) { &all[..] } else { &all[..2] };
+                let strategy = *random.pick(strategies);
+                let like = random.many(1, 2, |random| example(kind, random));
+                let unlike = random.many(0, 2, |random| example(kind, random));
+                VectorQuery::recommend(using, strategy, like, unlike).unwrap()
+            }
+            3 => {
+                let pairs = random.many(0, 3, |random| (example(kind, random), example(kind, random)));
+                VectorQuery::discover(using, example(kind, random), pairs)
+            }
+            4 if !tied => {
+                let pairs = random.many(1, 3, |random| (example(kind, random), example(kind, random)));
+                VectorQuery::context(using, pairs).unwrap()
+            }
+            4 | 5 => VectorQuery::nearest(
+                data::name("dense"),
+                data::input(self.schema.vector(&data::name("dense")).unwrap(), random),
+            ),
+            6 | 7 => {
+                let by_score = random.percent(40);
+                let arms = self.arms(random, levels, ranked || !by_score);
+                let fusion = match random.below(2) {
+                    _ if by_score => Fusion::Scores,
+                    0 => Fusion::ranks(),
+                    _ => Fusion::weighted(arms.iter().map(|_| random.value().abs() + 0.5).collect()).unwrap(),
+                };
+                VectorQuery::fuse(fusion, arms)
+            }
+            8 => {
+                let arms = self.arms(random, levels, ranked);
+                let score = expression(self, random, arms.len(), 2);
+                VectorQuery::rescore(score, arms)
+            }
+            _ => VectorQuery::refine(using, data::input(kind, random), self.arms(random, levels, ranked)),
+        }
+    }
+
+    fn arms(&self, random: &mut Random, levels: usize, ranked: bool) -> Vec<VectorQuery> {
+        random.many(1, 3, |random| {
+            let cut = random.percent(20);
+            let arm = self.scored(random, levels - 1, ranked || cut);
+            let arm = if cut { arm.limit(5).unwrap() } else { arm };
+            if random.percent(30) { arm.filter(filters::filter(self.schema, random)).unwrap() } else { arm }
+        })
+    }
 }
 
 fn example(kind: VectorKind, random: &mut Random) -> Example {
@@ -156,14 +174,22 @@ pub(super) fn order(schema: &Schema, random: &mut Random) -> Option<Order> {
     Some(if random.percent(30) { order.starting_at(from) } else { order })
 }
 
-fn expression(schema: &Schema, random: &mut Random, arms: usize, levels: usize) -> Expression {
-    let part = |random: &mut Random| expression(schema, random, arms, levels.saturating_sub(1));
+fn expression(chance: &Chance<'_>, random: &mut Random, arms: usize, levels: usize) -> Expression {
+    let part = |random: &mut Random| expression(chance, random, arms, levels.saturating_sub(1));
     let kinds = if levels == 0 { 6 } else { 12 };
     match random.below(kinds) {
+        // A server fails over a value of another kind.
+        4 | 5 | 8 if chance.engine == Engine::Server => Expression::Score(0),
         0 => Expression::Number(random.value()),
         1 => Expression::Score(random.below(arms)),
-        2 => Expression::Value(key(random.word(&["n", "x", "tag", "deep.n", "missing"])), random.value()),
-        3 => Expression::When(Box::new(filters::filter(schema, random))),
+        2 => {
+            let keys = match chance.engine {
+                Engine::Composed => &["n", "x", "tag", "deep.n", "missing"][..],
+                Engine::Server => &["missing"],
+            };
+            Expression::Value(key(random.word(keys)), random.value())
+        }
+        3 => Expression::When(Box::new(filters::filter(chance.schema, random))),
         4 => Expression::Product(vec![
             Expression::Datetime(key("at"), 1.767e9),
             // Seconds since 1970 are too many for a single-precision number to tell apart.

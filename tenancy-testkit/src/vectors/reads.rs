@@ -12,7 +12,7 @@ use super::data::{self, INDEXES, key};
 use super::random::Random;
 use super::shown::{bits, place, point_bits, sorted};
 use super::stores::Stores;
-use super::{filters, queries};
+use super::{Engine, filters, queries};
 
 pub(super) async fn count(stores: &Stores, schema: &Schema, random: &mut Random, at: &str) {
     let filter = random.percent(90).then(|| filters::filter(schema, random));
@@ -57,7 +57,13 @@ pub(super) async fn scroll(stores: &Stores, schema: &Schema, random: &mut Random
     }
     let at = format!("{at}: {scroll:?}");
     let Some([among, alone, plain]) = answers(<[_; 3]>::try_from(all).unwrap(), &at) else { return };
-    let in_bits = |points: &[FoundPoint]| points.iter().map(point_bits).collect::<Vec<_>>();
+    let in_bits = |points: &[FoundPoint]| {
+        let mut bits: Vec<_> = points.iter().map(point_bits).collect();
+        if stores.engine == Engine::Server && order.is_some() {
+            bits.sort();
+        }
+        bits
+    };
     assert_eq!(in_bits(&among), in_bits(&alone), "{at}");
     let ids = |points: &[FoundPoint]| points.iter().map(|point| point.id().clone()).collect::<Vec<_>>();
     let (found, wanted) = (ids(&among), ids(&plain));

@@ -7,7 +7,7 @@ use tenancy_vector::conformance::ReferenceBackend;
 use tenancy_vector::{Change, Schema, TenantVectors, VectorStore};
 
 use super::random::Random;
-use super::{Made, data};
+use super::{Engine, Made, data};
 use crate::TestTenants;
 
 /// The first tenant's points among those of two others, alone, and in the plain back end.
@@ -15,6 +15,7 @@ pub(super) struct Stores {
     pub(super) among: TenantVectors,
     pub(super) alone: TenantVectors,
     pub(super) plain: TenantVectors,
+    pub(super) engine: Engine,
     others: Vec<TenantVectors>,
     tenants: TestTenants,
     _kept: [Box<dyn Any + Send + Sync>; 2],
@@ -22,7 +23,7 @@ pub(super) struct Stores {
 
 impl Stores {
     #[expect(clippy::future_not_send, reason = "what makes a back end may be any future")]
-    pub(super) async fn new(schema: &Schema, make: &impl AsyncFn(&Realm, &Schema) -> Made) -> Self {
+    pub(super) async fn new(schema: &Schema, engine: Engine, make: &impl AsyncFn(&Realm, &Schema) -> Made) -> Self {
         let tenants = TestTenants::builder().tenant("initech").build().await;
         let realm = tenants.realm();
         let [(shared, kept), (own, kept_too)] = [make(realm, schema).await, make(realm, schema).await];
@@ -37,6 +38,7 @@ impl Stores {
             among: shared.scoped(&first).unwrap(),
             alone: own.scoped(&first).unwrap(),
             plain: plain.scoped(&first).unwrap(),
+            engine,
             others,
             tenants,
             _kept: [kept, kept_too],
@@ -45,12 +47,12 @@ impl Stores {
 
     /// Some changes of the first tenant's points, in all three, and others of the others'.
     pub(super) async fn change(&self, schema: &Schema, random: &mut Random, at: &str) {
-        let changes = random.many(1, 2, |random| data::change(schema, random));
+        let changes = random.many(1, 2, |random| data::change(schema, random, self.engine));
         for first in [&self.among, &self.alone, &self.plain] {
             made(first, &changes, at).await;
         }
         for other in &self.others {
-            made(other, &[data::change(schema, random)], at).await;
+            made(other, &[data::change(schema, random, self.engine)], at).await;
         }
     }
 

@@ -167,9 +167,11 @@ impl Filter {
             }
         }
     }
+}
 
-    /// Whether a condition on the point itself is in it, which an object inside a payload can't meet.
-    fn names_points(&self) -> bool {
+impl<Id> Filter<Id> {
+    /// Whether a condition on the point itself is in it, which no payload can meet.
+    pub(crate) fn names_points(&self) -> bool {
         match self {
             Self::HasId(_) | Self::HasVector(_) => true,
             Self::All(filters) | Self::Any(filters) | Self::AtLeast(_, filters) => {

@@ -9,10 +9,11 @@ use super::channel::Again;
 use super::error::QdrantError;
 use super::layout::Place;
 use super::write::may_repeat;
+use crate::backend::StoredPayload;
 use crate::error::BackendError;
-use crate::filter::Filter;
+use crate::filter::{Condition, Filter};
 use crate::id::PointKey;
-use crate::request::{CountRequest, TaggedVectors, UpsertMode, Write};
+use crate::request::{CountRequest, Position, ScrollRequest, TaggedPoint, TaggedVectors, UpsertMode, Write};
 use crate::reserved;
 use crate::schema::Schema;
 
@@ -21,6 +22,14 @@ impl QdrantBackend {
         let write = match write {
             // A server fails on a point that is not there.
             Write::SetVectors(points) => Write::SetVectors(self.there(place, points).await?),
+            // What a point does not bring is taken away first, and would be missed by the condition afterwards.
+            Write::Upsert { points, mode: UpsertMode::Update(Some(condition)) } if condition.names_points() => {
+                let points = self.meeting(place, points, condition).await?;
+                if points.is_empty() {
+                    return Ok(());
+                }
+                Write::Upsert { points, mode: UpsertMode::Update(None) }
+            }
             other => other,
         };
         let again = if may_repeat(&write) { Again::May } else { Again::MustNot };
@@ -57,6 +66,25 @@ impl QdrantBackend {
         Ok(self.count_in(place, &request).await? == keys.len() as u64)
     }
 
+    /// Those points in whose place one stands that meets a condition.
+    async fn meeting(
+        &self,
+        place: &Place,
+        points: Vec<TaggedPoint>,
+        condition: Condition,
+    ) -> Result<Vec<TaggedPoint>, BackendError> {
+        let keys = points.iter().map(|point| *point.key()).collect();
+        let request = ScrollRequest {
+            condition: Some(Filter::All(vec![Filter::HasId(keys), condition])),
+            limit: points.len(),
+            position: Position::After(None),
+            vectors: false,
+        };
+        let found = self.scroll_in(place, &request).await?;
+        let digests = digests(&found);
+        Ok(points.into_iter().filter(|point| digests.contains(point.key().digest().as_str())).collect())
+    }
+
     pub(super) async fn there(
         &self,
         place: &Place,
@@ -64,8 +92,7 @@ impl QdrantBackend {
     ) -> Result<Vec<TaggedVectors>, BackendError> {
         let keys = points.iter().map(|point| *point.key()).collect();
         let found = self.retrieve_in(place, keys, false).await?;
-        let digests: HashSet<_> =
-            found.iter().filter_map(|stored| reserved::text(&stored.payload, reserved::DIGEST)).collect();
+        let digests = digests(&found);
         Ok(points.into_iter().filter(|point| digests.contains(point.key().digest().as_str())).collect())
     }
 
@@ -95,6 +122,10 @@ impl QdrantBackend {
         }
         answer.result.iter().try_for_each(|result| completed(Some(result))).map_err(BackendError::from)
     }
+}
+
+fn digests(found: &[StoredPayload]) -> HashSet<&str> {
+    found.iter().filter_map(|stored| reserved::text(&stored.payload, reserved::DIGEST)).collect()
 }
 
 /// Two keys of one call may share an engine id just as well as an old and a new one.

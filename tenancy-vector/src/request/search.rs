@@ -272,7 +272,7 @@ impl fmt::Debug for Find {
             Self::Sample => f.write_str("Sample"),
             Self::Fuse { arms, .. } => f.debug_tuple("Fuse").field(arms).finish(),
             Self::Rescore { arms, .. } => f.debug_tuple("Rescore").field(arms).finish(),
-            Self::Refine { arms, .. } => f.debug_tuple("Refine").field(arms).finish(),
+            Self::Refine { using, arms, .. } => f.debug_tuple("Refine").field(using).field(arms).finish(),
         }
     }
 }

@@ -288,6 +288,31 @@ pub(crate) async fn changes_reach_ones_own(tenants: &TestTenants, store: &Vector
     assert_eq!((mine.count(None).await.unwrap(), theirs.count(None).await.unwrap()), (0, 36));
 }
 
+/// An update is judged by the point that is there, also where the condition is about a vector that the new one has not.
+pub(crate) async fn updates_are_judged_by_what_is_there(tenants: &TestTenants, store: &VectorStore) {
+    let mine = of(tenants, store, "acme").await;
+    mine.upsert(library("acme")).await.unwrap();
+    let terms_there = || Filter::HasVector(VectorName::sparse());
+    for (mechanism, filter, turn, wanted) in [
+        ("a vector that goes", terms_there(), 1, 1),
+        ("and is not there any more", terms_there(), 2, 1),
+        ("the opposite", terms_there().not(), 3, 3),
+        ("one that stays", Filter::HasVector(VectorName::dense()), 4, 4),
+        ("beside a value", Filter::All(vec![terms_there().not(), Filter::Equals(key("turn"), 4.into())]), 5, 5),
+        ("beside another value", Filter::All(vec![terms_there().not(), Filter::Equals(key("turn"), 4.into())]), 6, 5),
+    ] {
+        let dense = DenseVector::new(vec![0.0, 0.0, 1.0, 0.0]).unwrap();
+        let point = Point::new(id("doc:1"), object(json!({"owner": "acme", "turn": turn}))).unwrap();
+        let point = point.with(VectorName::dense(), dense);
+        mine.change(vec![Change::Update(vec![point], Some(filter))]).await.unwrap();
+        let found = mine.get_with_vectors(&[id("doc:1")]).await.unwrap();
+        let found = found[0].point().unwrap();
+        assert_eq!(found.payload()["turn"], json!(wanted), "{mechanism}");
+        assert_eq!(found.vectors().keys().collect::<Vec<_>>(), [&VectorName::dense()], "{mechanism}");
+    }
+    mine.change(vec![Change::Delete(Select::All)]).await.unwrap();
+}
+
 /// An upload stores all of a stream, and says after each batch how many there are.
 pub(crate) async fn uploads_are_acknowledged_batch_by_batch(tenants: &TestTenants, store: &VectorStore) {
     let mine = of(tenants, store, "acme").await;

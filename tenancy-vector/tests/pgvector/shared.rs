@@ -27,6 +27,7 @@ on_postgres! {
     every_kind_of_query_finds_ones_own;
     groups_have_ones_own;
     changes_reach_ones_own;
+    updates_are_judged_by_what_is_there;
     uploads_are_acknowledged_batch_by_batch;
 }
 

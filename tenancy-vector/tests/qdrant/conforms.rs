@@ -85,6 +85,7 @@ in_each_layout! {
     handle::every_kind_of_query_finds_ones_own;
     handle::groups_have_ones_own;
     handle::changes_reach_ones_own;
+    handle::updates_are_judged_by_what_is_there;
     handle::uploads_are_acknowledged_batch_by_batch;
 }
 

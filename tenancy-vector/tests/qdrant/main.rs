@@ -16,6 +16,7 @@ mod sweep;
 #[expect(dead_code, reason = "the tests of what is built look at more")]
 mod walk;
 
+mod alone;
 mod conforms;
 mod crowds;
 mod failures;
