@@ -10,6 +10,7 @@ mod edge;
 mod ingest;
 mod memory;
 mod pivots;
+mod promotion;
 mod queries;
 mod recall;
 mod server;
@@ -29,6 +30,7 @@ async fn main() {
         ["recall", url, tenants] => recall::measure(url, tenants.parse().unwrap()).await,
         ["pivots", url] => pivots::measure(url).await,
         ["ingest", url] => ingest::measure(url).await,
+        ["promotion", url, points] => promotion::measure(url, points.parse().unwrap()).await,
         ["memory", _, way, tenants, points] => {
             memory::measure(way, tenants.parse().unwrap(), points.parse().unwrap()).await;
         }

@@ -17,9 +17,13 @@ use crate::data::{Corpus, Question};
 /// The store on a collection that is not there yet.
 pub(crate) async fn store(url: &str, tenants: &TestTenants, collection: &str, schema: Schema) -> VectorStore {
     let layout = QdrantLayout::Shared { collection: CollectionName::parse(collection).unwrap() };
+    VectorStore::new(tenants.realm(), backend(url, layout, &schema).await, schema)
+}
+
+pub(crate) async fn backend(url: &str, layout: QdrantLayout, schema: &Schema) -> QdrantBackend {
     let backend = QdrantBackend::connect(QdrantOptions::new(url).unwrap(), layout).await.unwrap();
-    backend.ensure_schema(&schema).await.unwrap();
-    VectorStore::new(tenants.realm(), backend, schema)
+    backend.ensure_schema(schema).await.unwrap();
+    backend
 }
 
 /// What the client's own way is.

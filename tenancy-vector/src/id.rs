@@ -99,12 +99,9 @@ impl PointKey {
     /// All 32 bytes as 64 lower-case hex digits.
     #[must_use]
     pub fn digest(&self) -> String {
-        use fmt::Write;
-        self.0.iter().fold(String::with_capacity(64), |mut text, byte| {
-            // Writing to a string does not fail.
-            let _infallible = write!(text, "{byte:02x}");
-            text
-        })
+        // Each hit's is made and compared: a formatter is ten times as slow.
+        let digits = self.0.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+        digits.map(|digit| char::from(HEX[usize::from(digit)])).collect()
     }
 }
 
@@ -113,6 +110,8 @@ impl fmt::Debug for PointKey {
         f.write_str("PointKey(..)")
     }
 }
+
+const HEX: &[u8; 16] = b"0123456789abcdef";
 
 #[cfg(test)]
 mod tests {
@@ -142,7 +141,8 @@ mod tests {
         let (one, two) = (PointKey::of_bytes([7; 32]), PointKey::of_bytes(other));
         assert_eq!(one.engine_id(), two.engine_id());
         assert_ne!(one.digest(), two.digest());
-        assert_eq!(one.digest().len(), 64);
+        assert_eq!(one.digest(), "07".repeat(32));
+        assert_eq!(PointKey::of_bytes([0xaf; 32]).digest(), "af".repeat(32));
         assert_eq!(one.engine_id().get_version_num(), 8);
     }
 }

@@ -14,7 +14,6 @@ use crate::backend::{ScoredPayload, StoredPayload};
 use crate::error::BackendError;
 use crate::filter::{Filter, FilterValue};
 use crate::id::PointKey;
-use crate::query::in_order;
 use crate::request::{CountRequest, FacetRequest, Find, Position, QueryRequest, ScrollRequest};
 use crate::reserved;
 
@@ -154,26 +153,25 @@ impl QdrantBackend {
 /// The answers of one query, equal scores in the order of their external ids. An order, a sample and a choice by
 /// difference come in an order that is not their scores'.
 fn scored(request: &QueryRequest, found: Vec<pb::ScoredPoint>) -> Result<Vec<ScoredPayload>, QdrantError> {
-    let read = |point: pb::ScoredPoint| Ok((stored(point.payload, point.vectors)?, point.score));
-    let answers = found.into_iter().map(read).collect::<Result<Vec<_>, QdrantError>>()?;
-    let keep = match request.search().find() {
-        Find::Ordered(_) | Find::Sample | Find::Mmr { .. } => true,
+    let read = |point: pb::ScoredPoint| Ok(ScoredPayload::new(point.score, stored(point.payload, point.vectors)?));
+    let mut answers = found.into_iter().map(read).collect::<Result<Vec<_>, QdrantError>>()?;
+    match request.search().find() {
+        Find::Ordered(_) | Find::Sample | Find::Mmr { .. } => {}
         Find::Nearest { .. }
         | Find::Recommend { .. }
         | Find::Discover { .. }
         | Find::Context { .. }
         | Find::Fuse { .. }
         | Find::Rescore { .. }
-        | Find::Refine { .. } => false,
-    };
-    if keep {
-        return Ok(answers.into_iter().map(|(stored, score)| ScoredPayload::new(score, stored)).collect());
+        | Find::Refine { .. } => {
+            answers.sort_by(|one, two| two.score.total_cmp(&one.score).then_with(|| id(one).cmp(&id(two))));
+        }
     }
-    let id = |stored: &StoredPayload| reserved::text(&stored.payload, reserved::ID).unwrap_or_default().to_owned();
-    let keyed = answers.iter().enumerate().map(|(at, (stored, score))| ((id(stored), at), *score)).collect();
-    let mut by_place: HashMap<_, _> = answers.into_iter().map(|(stored, _)| stored).enumerate().collect();
-    let ordered = in_order(keyed).into_iter();
-    Ok(ordered.filter_map(|((_, at), score)| Some(ScoredPayload::new(score, by_place.remove(&at)?))).collect())
+    Ok(answers)
+}
+
+fn id(answer: &ScoredPayload) -> Option<&str> {
+    reserved::text(&answer.stored.payload, reserved::ID)
 }
 
 fn stored(

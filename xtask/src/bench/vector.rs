@@ -3,6 +3,7 @@
 mod ingest;
 mod memory;
 mod pivots;
+mod promotion;
 mod queries;
 mod recall;
 
@@ -44,6 +45,7 @@ pub(super) fn run(quick: bool, json: bool) -> Result<(), Failure> {
     rows.extend(pivots::rows(&mut bench)?);
     rows.extend(ingest::rows(&mut bench)?);
     rows.extend(memory::rows(&mut bench)?);
+    rows.extend(promotion::rows(&mut bench)?);
     table::write(&folder.join("vector.json"), &rows)?;
     if json {
         return table::print_json(&rows);
