@@ -40,7 +40,8 @@ impl CrossTenantGrant {
     ///
     /// # Errors
     /// [`Denial::ForeignRealm`], [`GrantFault::Expired`](crate::GrantFault::Expired),
-    /// [`GrantFault::Revoked`](crate::GrantFault::Revoked); for one tenant also [`Denial::TenantErased`],
+    /// [`GrantFault::Revoked`](crate::GrantFault::Revoked), [`GrantFault::OutOfReach`](crate::GrantFault::OutOfReach) for
+    /// one that was opened for a corpus; for one tenant also [`Denial::TenantErased`],
     /// [`Denial::TenantSuspended`], [`Denial::WrongRegion`] and [`Denial::DirectoryUnavailable`]. All recorded; and
     /// [`Denial::AuditUnavailable`]. Dropped while it looks: recorded as `cancelled`. Dropped later: the use may be on
     /// record without having happened.
@@ -123,11 +124,6 @@ pub struct CrossingTrail {
 impl CrossingTrail {
     pub(crate) const fn new(realm: Arc<RealmShared>, event: AuditEvent) -> Self {
         Self { realm, event }
-    }
-
-    /// Records that data was changed.
-    pub fn changed(&self, action: &'static str) {
-        self.record(action, Outcome::Changed, None);
     }
 
     /// Records a denial and gives it back.

@@ -3,6 +3,7 @@
 //! A client crate holds a [`Gate`]. Its `scoped(&ctx)` asks the gate for a [`Pass`]; every data method of the scoped
 //! handle begins with [`Pass::enter`] and works with the [`Entered`] that comes back. The scope tokens that back ends
 //! are called with are built from an `Entered`, so a method that forgot to enter has nothing to call its back end with.
+//! What an operator changes for all begins with a [`Publication`](crate::Publication) in its place.
 
 use std::future::Future;
 use std::sync::Arc;

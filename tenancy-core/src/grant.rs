@@ -124,12 +124,16 @@ impl Operators {
                 ResolvedReach::One(found.ok_or(Denial::TenantUnknown)?.life())
             }
         };
+        let mut reason = format!("{} [{}]", reason.trim(), case_reference.trim());
+        if let ResolvedReach::Corpus(name) = &reach {
+            reason.insert_str(0, &format!("corpus {name}: "));
+        }
         let token_left = verified.expires.duration_since(clock.now()).unwrap_or_default();
         Ok(CrossTenantGrant {
             realm: Arc::clone(&self.realm),
             operator: verified.subject,
             reach,
-            reason: format!("{} [{}]", reason.trim(), case_reference.trim()),
+            reason,
             request: RequestId::random(),
             deadline: clock.monotonic() + ttl.min(token_left),
             revoked: AtomicBool::new(false),

@@ -101,8 +101,14 @@ impl Life {
     }
 
     /// What stores keep of a shared corpus in the place of a life.
-    pub(crate) const fn of_corpus(mark: Uuid) -> Self {
-        Self(mark)
+    pub(crate) fn of_corpus(mark: [u8; 16]) -> Self {
+        // Of version 8, which no directory may give to a tenant.
+        Self(uuid::Builder::from_custom_bytes(mark).into_uuid())
+    }
+
+    /// Whether it can be a tenant's, and is no corpus' mark.
+    pub(crate) fn is_a_tenants(self) -> bool {
+        self.0.get_version_num() != 8
     }
 
     /// Parses the hyphenated or simple form of a uuid.

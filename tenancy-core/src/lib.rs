@@ -148,7 +148,7 @@ pub use realm::{
 pub use redacted::{BoxError, Redacted};
 pub use scoped::{Scoped, Visibility};
 pub use seal::Sealed;
-pub use shared::{Corpus, Publication};
+pub use shared::{Corpus, CorpusChange, Publication};
 pub use ticket::{
     Job, JobKind, JobTicket, LedgerError, MemoryTicketLedger, Redeemed, Redemption, TicketLedger, TicketUse,
 };

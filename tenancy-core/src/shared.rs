@@ -8,10 +8,9 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use uuid::Builder;
 use zeroize::Zeroizing;
 
-use crate::audit::{AuditEvent, Lane, Outcome};
+use crate::audit::{AuditEvent, Lane, Outcome, Slot};
 use crate::corpus::CorpusVersion;
 use crate::crossing::CrossingTrail;
 use crate::denial::Denial;
@@ -19,6 +18,7 @@ use crate::encode::Fields;
 use crate::gate::{CorpusWrite, Entered, Gate};
 use crate::grant::CrossTenantGrant;
 use crate::id::{CorpusName, Life};
+use crate::metrics::Metric;
 use crate::purpose::{DATA_LABELS, DataPurpose, Digest, RealmPurpose};
 use crate::realm::{Realm, RealmShared, RealmTag};
 
@@ -50,8 +50,7 @@ impl Realm {
         let mut mark = [0; 16];
         mark.copy_from_slice(&key("tenancy 2026-11-29 corpus mark v1")[..16]);
         let names = DATA_LABELS.iter().map(|label| key(label)).collect();
-        // Version 8, where a tenant's life is of version 4: no life is ever equal to it.
-        let life = Life::of_corpus(Builder::from_custom_bytes(mark).into_uuid());
+        let life = Life::of_corpus(mark);
         Corpus { inner: Arc::new(Inner { realm, name: name.clone(), life, names }) }
     }
 }
@@ -123,10 +122,10 @@ impl Entered<'_> {
 /// A use of a grant to change a shared corpus, on record. Made by [`CrossTenantGrant::publish`] only; it borrows the
 /// grant, so it ends with it.
 ///
-/// A store asks [`check`](Self::check) before everything it does in the operator's name.
+/// Every change begins with [`begin`](Self::begin).
 pub struct Publication<'g> {
     grant: &'g CrossTenantGrant,
-    trail: CrossingTrail,
+    event: AuditEvent,
     corpus: Corpus,
 }
 
@@ -147,15 +146,14 @@ impl CrossTenantGrant {
         let store = Some(gate.store());
         let event = AuditEvent { store, ..self.event(action, None, Outcome::Done) };
         let trail = CrossingTrail::new(Arc::clone(&self.realm), event.clone());
-        trail
-            .on_record(action, async {
-                self.ensure_at(gate)?;
-                corpus.ensure_realm(gate.realm_tag())?;
-                self.ensure_for(corpus.name())
-            })
-            .await?;
-        self.realm.auditor.durable(Lane::Operators, event).await?;
-        Ok(Publication { grant: self, trail, corpus: corpus.clone() })
+        let allowed = async {
+            self.ensure_at(gate)?;
+            corpus.ensure_realm(gate.realm_tag())?;
+            self.ensure_for(corpus.name())
+        };
+        trail.on_record(action, allowed).await?;
+        self.realm.auditor.durable(Lane::Operators, event.clone()).await?;
+        Ok(Publication { grant: self, event, corpus: corpus.clone() })
     }
 }
 
@@ -172,31 +170,89 @@ impl Publication<'_> {
         &self.corpus
     }
 
-    /// Whether it may be used now: the realm is open, and the grant is neither expired nor revoked.
+    /// Begins one change of the corpus: reserves the place of its record, asks whether the grant may still be used,
+    /// announces the write, and asks again. From here until it ends, caches that took from the corpus are bypassed.
+    ///
+    /// Dropped before it answers: recorded as `cancelled`, and caches are bypassed until the lease of the write runs out.
     ///
     /// # Errors
-    /// As [`CrossTenantGrant::publish`], and [`Denial::RealmClosed`]; recorded. Dropped: recorded as `cancelled`.
-    pub async fn check(&self, action: &'static str) -> Result<(), Denial> {
-        self.trail
-            .on_record(action, async {
-                self.corpus.inner.realm.ensure_open()?;
-                self.grant.ensure()
-            })
-            .await
+    /// [`Denial::RealmClosed`]; [`GrantFault::Expired`](crate::GrantFault::Expired),
+    /// [`GrantFault::Revoked`](crate::GrantFault::Revoked) and [`Denial::DirectoryUnavailable`], when the write can't be
+    /// announced, recorded; [`Denial::AuditUnavailable`].
+    pub async fn begin(&self, action: &'static str) -> Result<CorpusChange, Denial> {
+        let realm = &self.corpus.inner.realm;
+        realm.ensure_open()?;
+        let slot = Some(realm.auditor.reserve(Lane::Operators).await?);
+        let event = AuditEvent { action, ..self.event.clone() };
+        let mut change = CorpusChange { realm: Arc::clone(realm), event, slot, write: None };
+        let begun = async {
+            self.grant.ensure()?;
+            change.write = Some(CorpusWrite::begin(Arc::clone(realm), self.corpus.life()).await?);
+            self.grant.ensure()
+        };
+        match begun.await {
+            Ok(()) => Ok(change),
+            Err(denial) => {
+                realm.recorder.count(Metric::Denied { rule: denial.rule() });
+                change.end(Outcome::Denied, Some(denial.rule())).await?;
+                Err(denial)
+            }
+        }
     }
+}
 
-    /// Announces a write to the corpus. From here until [`CorpusWrite::settle`] caches that took from it are bypassed.
+/// One change of a shared corpus in progress. It borrows nothing, for work that outlives the call. Ends with one of its
+/// methods, or as `cancelled` when dropped.
+#[must_use = "a change that is dropped is recorded as cancelled"]
+pub struct CorpusChange {
+    realm: Arc<RealmShared>,
+    event: AuditEvent,
+    slot: Option<Slot>,
+    write: Option<CorpusWrite>,
+}
+
+impl CorpusChange {
+    /// Ends it: documents were changed. From here on they have a new version.
     ///
     /// # Errors
-    /// [`Denial::DirectoryUnavailable`]: do not write.
-    pub async fn begin_write(&self) -> Result<CorpusWrite, Denial> {
-        CorpusWrite::begin(Arc::clone(&self.corpus.inner.realm), self.corpus.life()).await
+    /// [`Denial::DirectoryUnavailable`]: the change is on record, and caches stay bypassed until the lease of the write
+    /// runs out.
+    pub async fn changed(self) -> Result<(), Denial> {
+        self.end(Outcome::Changed, None).await
     }
 
-    /// What records, for work that outlives the call.
-    #[must_use]
-    pub const fn trail(&self) -> &CrossingTrail {
-        &self.trail
+    /// Ends it: it failed, and may have changed a part. The documents have a new version.
+    ///
+    /// # Errors
+    /// As [`changed`](Self::changed).
+    pub async fn failed(self) -> Result<(), Denial> {
+        self.end(Outcome::Failed, None).await
+    }
+
+    async fn end(mut self, outcome: Outcome, rule: Option<&'static str>) -> Result<(), Denial> {
+        self.record(outcome, rule);
+        match self.write.take() {
+            Some(write) => write.settle().await,
+            None => Ok(()),
+        }
+    }
+
+    fn record(&mut self, outcome: Outcome, rule: Option<&'static str>) {
+        if let Some(slot) = self.slot.take() {
+            slot.settle(AuditEvent { outcome, rule, at: self.realm.clock.now(), ..self.event.clone() });
+        }
+    }
+}
+
+impl Drop for CorpusChange {
+    fn drop(&mut self) {
+        self.record(Outcome::Cancelled, None);
+    }
+}
+
+impl fmt::Debug for CorpusChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CorpusChange")
     }
 }
 

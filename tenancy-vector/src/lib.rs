@@ -59,8 +59,8 @@
 //! /// A tenant asks its own documents and the statutes at once.
 //! async fn ask(mine: &TenantVectors, statutes: &SharedVectors, ctx: &TenantContext, query: &VectorQuery)
 //! -> Result<Vec<Hit>, VectorError> {
-//!     let statutes = statutes.scoped(ctx)?;
-//!     let hits = mine.query_with(query, &[(&statutes, query)], &Fusion::ranks()).await?;
+//!     println!("{} points of the statutes", statutes.scoped(ctx)?.count(None).await?);
+//!     let hits = mine.query_with(query, &[(statutes, query)], &Fusion::ranks()).await?;
 //!     for hit in &hits {
 //!         match hit.origin() {
 //!             Origin::Own => println!("{}", hit.id().as_str()),
@@ -135,6 +135,7 @@ mod error;
 mod exact;
 mod filter;
 mod id;
+pub mod marker;
 mod name;
 mod payload;
 #[cfg(feature = "pgvector")]
@@ -171,11 +172,11 @@ pub use request::{
 };
 pub use schema::{Distance, IndexKind, Schema, VectorKind};
 pub use scope::VectorScope;
-pub use shared::{CorpusWriter, SHARED_STORE, Shared, SharedCorpus, SharedVectors};
+pub use shared::{CorpusWriter, SHARED_STORE, SharedCorpus, SharedVectors};
 pub use store::{STORE, VectorStore};
 pub use tenant::{
-    Candidates, Change, Cursor, Facet, GroupBy, HitGroup, Near, Own, Page, Reranker, Scroll, Select, TenantVectors,
-    Upload, UploadError, Vectors,
+    Candidates, Change, Cursor, Facet, GroupBy, HitGroup, Near, Page, Reranker, Scroll, Select, TenantVectors, Upload,
+    UploadError, Vectors,
 };
 pub use text::{Language, TextOptions};
 pub use tiers::{MemoryTiers, Mover, Note, Notes, Placement, TenantMover, Tier, TieredBackend, Tiers};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 #[cfg(feature = "pgvector")]
 use tenancy_core::TenantContext;
-use tenancy_core::{CorpusWrite, Entered, ErasureScope, Life, RealmTag};
+use tenancy_core::{CorpusChange, Entered, ErasureScope, Life, RealmTag};
 
 use crate::points::Points;
 
@@ -22,16 +22,15 @@ pub struct VectorScope<'a> {
 impl<'a> VectorScope<'a> {
     /// Of a call that was let in, on points that its handle is about.
     pub(crate) fn of_call(_let_in: &'a Entered<'_>, points: &'a Points) -> Self {
-        Self {
-            life: points.owner.life(),
-            partition: &points.partition,
-            #[cfg(feature = "pgvector")]
-            context: points.owner.tenant(),
-        }
+        Self::of(points)
     }
 
-    /// Of a write that was announced: to a shared corpus.
-    pub(crate) fn of_write(_announced: &'a CorpusWrite, points: &'a Points) -> Self {
+    /// Of a change of a shared corpus.
+    pub(crate) fn of_change(_begun: &'a CorpusChange, points: &'a Points) -> Self {
+        Self::of(points)
+    }
+
+    fn of(points: &'a Points) -> Self {
         Self {
             life: points.owner.life(),
             partition: &points.partition,

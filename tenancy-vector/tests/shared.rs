@@ -9,17 +9,20 @@ mod corpora;
 mod fake;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use corpora::{grant, name, publish};
 use fake::{Fake, Hooks};
 use tenancy_core::permission::ReadAudit;
-use tenancy_core::{CorpusVersion, Denial, Gate, Outcome, Reach, StoreName, StoreVerdict, TenantContext, TenantId};
+use tenancy_core::{
+    CorpusError, CorpusScope, CorpusVersion, CorpusVersions, Credential, Denial, Gate, Life, MemoryCorpusVersions,
+    Outcome, Reach, Region, StoreName, StoreVerdict, TenantContext, TenantId, TenantRecord, WriteId,
+};
 use tenancy_testkit::TestTenants;
 use tenancy_vector::conformance::ReferenceBackend;
 use tenancy_vector::{
-    BackendError, Change, Origin, SharedVectors, VectorBackend, VectorError, VectorStore, WriteRequest,
+    BackendError, Change, Fusion, Origin, SharedVectors, VectorBackend, VectorError, VectorStore, WriteRequest,
 };
 use tokio::sync::Semaphore;
 
@@ -112,6 +115,107 @@ async fn a_grant_for_a_corpus_reaches_no_tenant() {
     assert_eq!(grant.cross(&gate, "report").await.unwrap_err().rule(), "grant.out_of_reach");
 }
 
+/// Versions that stop before an announcement until they are let go.
+#[derive(Clone)]
+struct HeldVersions {
+    inner: Arc<MemoryCorpusVersions>,
+    reached: Arc<Semaphore>,
+    go: Arc<Semaphore>,
+}
+
+#[async_trait]
+impl CorpusVersions for HeldVersions {
+    async fn current(&self, scope: CorpusScope<'_>) -> Result<Option<CorpusVersion>, CorpusError> {
+        self.inner.current(scope).await
+    }
+
+    async fn begin(&self, scope: CorpusScope<'_>, write: WriteId) -> Result<(), CorpusError> {
+        self.reached.add_permits(1);
+        self.go.acquire().await.unwrap().forget();
+        self.inner.begin(scope, write).await
+    }
+
+    async fn settle(&self, scope: CorpusScope<'_>, write: WriteId) -> Result<CorpusVersion, CorpusError> {
+        self.inner.settle(scope, write).await
+    }
+}
+
+#[tokio::test]
+async fn a_grant_that_ends_while_a_write_is_announced_writes_nothing() {
+    let semaphore = || Arc::new(Semaphore::new(0));
+    let held = HeldVersions { inner: Arc::default(), reached: semaphore(), go: semaphore() };
+    let theirs = held.clone();
+    let tenants = TestTenants::builder().build_with(|ready| ready.corpus_versions(theirs)).await;
+    let (_, shared) = stores(&tenants);
+    let grant = Arc::new(grant(&tenants, Reach::Corpus(name("handbook"))).await);
+    let start = || {
+        let (grant, shared) = (Arc::clone(&grant), shared.clone());
+        tokio::spawn(
+            async move { shared.publish(&grant).await?.upsert(vec![cases::point("S1", 0.5, "everybody")]).await },
+        )
+    };
+    let reached =
+        async || tokio::time::timeout(Duration::from_secs(5), held.reached.acquire()).await.unwrap().unwrap().forget();
+    let dropped = start();
+    reached().await;
+    dropped.abort();
+    assert!(dropped.await.unwrap_err().is_cancelled());
+    let late = start();
+    reached().await;
+    grant.revoke();
+    held.go.add_permits(1);
+    let refused = late.await.unwrap().unwrap_err();
+    assert_eq!(Denial::of(&refused).unwrap().rule(), "grant.revoked");
+    let corpus = shared.scoped(&tenants.context("acme").await).unwrap();
+    assert_eq!(corpus.count(None).await.unwrap(), 0);
+    let outcomes: Vec<_> =
+        tenants.audit().await.iter().filter(|r| r.action() == "corpus.change").map(|r| r.outcome()).collect();
+    assert_eq!(outcomes, [Outcome::Cancelled, Outcome::Denied], "neither is without a trace");
+    assert!(versions(&tenants, &shared).await.0.is_some(), "what was announced is settled");
+}
+
+#[tokio::test]
+async fn no_tenant_is_given_the_mark_of_a_corpus_for_a_life() {
+    let tenants = TestTenants::new().await;
+    let (_, shared) = stores(&tenants);
+    let born = SystemTime::now() - Duration::from_secs(60);
+    for (tenant, life, let_in) in [("umbrella", shared.corpus().life(), false), ("initech", Life::random(), true)] {
+        let life = Life::parse(&life.uuid().to_string()).unwrap();
+        let record = TenantRecord::new(TenantId::parse(tenant).unwrap(), life, born);
+        tenants.directory().add(record.claim(tenants.issuer().issuer(), tenant)).unwrap();
+        let context = tenants.realm().authenticate(&Credential::bearer(tenants.token(tenant))).await;
+        assert_eq!(context.is_ok(), let_in, "{tenant}: {context:?}");
+        let operator = Credential::bearer(tenants.operator_token());
+        let (one, minute) = (Reach::One(TenantId::parse(tenant).unwrap()), Duration::from_secs(60));
+        let grant = tenants.realm().operators().open(&operator, "offboarding of it", "CASE-1", one, minute).await;
+        assert_eq!(grant.is_ok(), let_in, "{tenant}: {grant:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_corpus_is_for_its_region_and_its_realm() {
+    let (tenants, others) = (TestTenants::new().await, TestTenants::new().await);
+    let (own, shared) = stores(&tenants);
+    let (_, foreign) = stores(&others);
+    let abroad = shared.clone().in_region(Region::parse("abroad").unwrap());
+    let context = tenants.context("acme").await;
+    let mine = own.scoped(&context).unwrap();
+    for (what, corpus, denial) in
+        [("another region", &abroad, Denial::WrongRegion), ("another realm", &foreign, Denial::ForeignRealm)]
+    {
+        let refused = corpus.scoped(&context);
+        assert!(matches!(refused, Err(VectorError::Denied(found)) if found == denial), "{what}: {refused:?}");
+        let refused = mine.query_with(&cases::near(), &[(corpus, &cases::near())], &Fusion::ranks()).await;
+        assert!(matches!(refused, Err(VectorError::Denied(found)) if found == denial), "{what}: {refused:?}");
+    }
+    assert!(mine.query_with(&cases::near(), &[(&shared, &cases::near())], &Fusion::ranks()).await.is_ok());
+    let grant = grant(&tenants, Reach::Corpus(name("handbook"))).await;
+    let writer = shared.publish(&grant).await.unwrap();
+    tenants.realm().close().await.unwrap();
+    let closed = writer.upsert(vec![cases::point("S1", 0.5, "late")]).await.unwrap_err();
+    assert!(matches!(closed, VectorError::Denied(Denial::RealmClosed)), "{closed}");
+}
+
 #[tokio::test]
 async fn every_tenant_lists_who_changed_what_it_reads() {
     let tenants = TestTenants::new().await;
@@ -127,7 +231,8 @@ async fn every_tenant_lists_who_changed_what_it_reads() {
         {
             let found = listed.iter().find(|r| r.action() == action && r.outcome() == outcome);
             let record = found.unwrap_or_else(|| panic!("{tenant} does not see {action}"));
-            assert!(record.reason().unwrap().contains("CASE-7"), "{action}");
+            let reason = record.reason().unwrap();
+            assert!(reason.starts_with("corpus handbook: ") && reason.ends_with("[CASE-7]"), "{action}: {reason}");
         }
     }
 }

@@ -89,11 +89,13 @@ impl<'a> Lookup<'a> {
 
     /// Whether a record is an answer to this question.
     pub(crate) fn is_answered_by(&self, record: &TenantRecord) -> bool {
-        match self.0 {
+        let is_this = match self.0 {
             LookupBy::Claim { issuer, claim } => record.is_bound_to(issuer, claim),
             LookupBy::Life(life) => record.life() == life,
             LookupBy::Id(id) => record.id() == id,
-        }
+        };
+        // A tenant that has the mark of a shared corpus for a life would be its owner.
+        is_this && record.life().is_a_tenants()
     }
 }
 

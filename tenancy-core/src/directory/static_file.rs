@@ -117,6 +117,9 @@ impl TenantEntry {
         let text = |what: &'static str| move |e: crate::id::IdError| format!("{what}: {e}");
         let id = TenantId::parse(&self.id).map_err(text("id"))?;
         let life = Life::parse(&self.life).map_err(text("life"))?;
+        if !life.is_a_tenants() {
+            return Err("life: a uuid of version 8 is kept for shared corpora".to_owned());
+        }
         let born: SystemTime =
             humantime::parse_rfc3339(&self.born).map_err(|_| "born: expected a time like 2026-01-15T00:00:00Z")?;
         let mut placement = Placement { isolation: self.isolation, ..Placement::default() };

@@ -12,6 +12,7 @@ pub use writer::CorpusWriter;
 
 use crate::backend::VectorBackend;
 use crate::error::VectorError;
+use crate::marker::Shared;
 use crate::points::{Owner, Points};
 use crate::schema::Schema;
 use crate::store::Engine;
@@ -32,11 +33,6 @@ pub struct SharedVectors {
 ///
 /// Whoever is suspended or erased reads it no longer. Every hit says that it is shared: [`Hit::origin`](crate::Hit::origin).
 pub type SharedCorpus = Vectors<Shared>;
-
-/// Points of a shared corpus, which a tenant only reads.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub enum Shared {}
 
 impl SharedVectors {
     /// The corpus of a name on a back end that nobody else has: a collection or a folder of its own.
@@ -86,7 +82,8 @@ impl SharedVectors {
     /// and every tenant lists it, as it lists each change.
     ///
     /// # Errors
-    /// [`VectorError::Denied`]: as [`CrossTenantGrant::publish`], recorded.
+    /// [`VectorError::Denied`]: as [`CrossTenantGrant::publish`], recorded. Dropped: recorded as `cancelled`, or the use may
+    /// be on record without having happened.
     pub async fn publish<'g>(&self, grant: &'g CrossTenantGrant) -> Result<CorpusWriter<'g>, VectorError> {
         let publication = grant.publish(&self.gate, &self.corpus, "corpus.publish").await?;
         Ok(CorpusWriter::new(publication, self.points()))

@@ -2,9 +2,7 @@
 
 use std::collections::HashMap;
 
-use tenancy_core::Denial;
-
-use super::SharedCorpus;
+use super::SharedVectors;
 use crate::error::VectorError;
 use crate::point::Hit;
 use crate::query::{Fusion, VectorQuery, fuse};
@@ -18,33 +16,27 @@ impl TenantVectors {
     /// one with the same external id are two, and each says where it comes from.
     ///
     /// # Errors
-    /// [`VectorError::Denied`] with [`Denial::WrongLife`] for a handle of another tenant, recorded, with nothing asked;
-    /// those of [`query`](crate::Vectors::query), of the first that fails. Dropped: each query that was under way is
-    /// recorded as `cancelled`.
+    /// [`VectorError::NoArm`] for weights of another number than there are queries, and [`VectorError::TooMany`] beyond
+    /// [`MAX_QUERIES`](crate::Vectors::MAX_QUERIES), with nothing asked; [`VectorError::Denied`] as
+    /// [`SharedVectors::scoped`]; those of [`query`](crate::Vectors::query), of the first that fails. Dropped: the query
+    /// that was under way is recorded as `cancelled`.
     pub async fn query_with(
         &self,
         query: &VectorQuery,
-        shared: &[(&SharedCorpus, &VectorQuery)],
+        shared: &[(&SharedVectors, &VectorQuery)],
         fusion: &Fusion,
     ) -> Result<Vec<Hit>, VectorError> {
-        for (corpus, _) in shared {
-            self.ensure_same(corpus)?;
+        if shared.len() >= Self::MAX_QUERIES {
+            return Err(VectorError::TooMany { most: Self::MAX_QUERIES });
         }
+        fusion.for_arms(&vec![Some(()); shared.len() + 1])?;
+        let corpora = shared.iter().map(|(corpus, query)| Ok((corpus.scoped(self.pass.context())?, *query)));
+        let corpora = corpora.collect::<Result<Vec<_>, VectorError>>()?;
         let mut lists = vec![self.query(query).await?];
-        for (corpus, query) in shared {
+        for (corpus, query) in corpora {
             lists.push(corpus.query(query).await?);
         }
         Ok(fused(fusion, lists, query.hits()))
-    }
-
-    /// Both handles were made for the same tenant.
-    fn ensure_same(&self, corpus: &SharedCorpus) -> Result<(), Denial> {
-        let (mine, theirs) = (self.pass.context(), corpus.pass.context());
-        if mine.realm() == theirs.realm() && mine.life() == theirs.life() {
-            Ok(())
-        } else {
-            Err(self.pass.refuse("vectors.query_with", Denial::WrongLife))
-        }
     }
 }
 

@@ -2,12 +2,11 @@
 
 use std::fmt;
 
-use tenancy_core::{CrossingTrail, Publication};
+use tenancy_core::Publication;
 
 use crate::error::VectorError;
 use crate::point::Point;
 use crate::points::Points;
-use crate::request::WriteRequest;
 use crate::scope::VectorScope;
 use crate::tenant::{Change, run_to_the_end};
 
@@ -16,7 +15,8 @@ use crate::tenant::{Change, run_to_the_end};
 ///
 /// # Cancelling
 /// A write runs in a task of its own: drop the future and it still goes on to its end, with its record. Dropped before
-/// it began, caches that took from the corpus are bypassed until the lease of the announced write runs out.
+/// it began, it is recorded as `cancelled`, and caches that took from the corpus are bypassed until the lease of the
+/// announced write runs out.
 pub struct CorpusWriter<'g> {
     publication: Publication<'g>,
     points: Points,
@@ -51,46 +51,24 @@ impl<'g> CorpusWriter<'g> {
     /// As [`TenantVectors::change`](crate::TenantVectors::change); [`VectorError::Denied`] when the grant has expired or
     /// was revoked.
     pub async fn change(&self, changes: Vec<Change>) -> Result<(), VectorError> {
-        self.publication.check(ACTION).await?;
-        let trail = self.publication.trail();
-        let writes = match self.points.changes(changes) {
-            Ok(writes) if writes.is_empty() => return Ok(()),
-            Ok(writes) => writes,
-            Err(error) => return Err(noted(trail, error)),
-        };
-        let write = match self.publication.begin_write().await {
-            Ok(write) => write,
-            Err(denial) => return Err(noted(trail, denial.into())),
-        };
-        // The grant may have ended while the announcement was made.
-        if let Err(denial) = self.publication.check(ACTION).await {
-            let _unsettled_writes_run_out = write.settle().await;
-            return Err(denial.into());
+        let writes = self.points.changes(changes)?;
+        if writes.is_empty() {
+            return Ok(());
         }
-        let (points, trail) = (self.points.clone(), trail.clone());
+        let change = self.publication.begin("corpus.change").await?;
+        let points = self.points.clone();
         run_to_the_end(async move {
-            let request: WriteRequest = points.request(writes);
-            let written = points.engine.backend.write(&VectorScope::of_write(&write, &points), request).await;
-            let settled = write.settle().await;
-            if let Err(error) = written {
-                return Err(noted(&trail, error.into()));
-            }
-            trail.changed(ACTION);
+            let scope = VectorScope::of_change(&change, &points);
+            let written = points.engine.backend.write(&scope, points.request(writes)).await;
+            let (settled, written) = match written {
+                Ok(()) => (change.changed().await, Ok(())),
+                Err(error) => (change.failed().await, Err(error)),
+            };
+            written?;
             settled.map_err(|_| VectorError::Unsettled)
         })
         .await
     }
-}
-
-/// Records what went wrong.
-fn noted(trail: &CrossingTrail, error: VectorError) -> VectorError {
-    match &error {
-        VectorError::Denied(denial) => {
-            let _recorded = trail.refuse(ACTION, *denial);
-        }
-        _failed => trail.failed_as(ACTION, "corpus.not_changed"),
-    }
-    error
 }
 
 impl fmt::Debug for CorpusWriter<'_> {
@@ -98,5 +76,3 @@ impl fmt::Debug for CorpusWriter<'_> {
         write!(f, "CorpusWriter({:?})", self.publication.corpus())
     }
 }
-
-const ACTION: &str = "corpus.change";

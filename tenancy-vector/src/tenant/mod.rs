@@ -24,6 +24,7 @@ pub use upload::{Upload, UploadError};
 use crate::error::{BackendError, VectorError};
 use crate::filter::{Filter, Reduced};
 use crate::id::ExternalId;
+use crate::marker::Own;
 use crate::point::{Deleted, Found, Hit, Point};
 use crate::points::{Points, ensure_batch};
 use crate::query::VectorQuery;
@@ -51,11 +52,6 @@ pub struct Vectors<Of> {
     pub(crate) points: Points,
     of: PhantomData<fn() -> Of>,
 }
-
-/// A tenant's own points, which it may write.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub enum Own {}
 
 impl<Of> Vectors<Of> {
     /// The most points of one upsert, and ids of one deletion or look-up.

@@ -2,7 +2,7 @@
 
 use tenancy_vector::*;
 
-type Handle = TenantVectors;
+type Handle = VectorStore;
 
 async fn call(mine: &TenantVectors, other: &Handle, query: &VectorQuery) -> bool {
     mine.query_with(query, &[(other, query)], &Fusion::ranks()).await.is_ok()
