@@ -128,4 +128,4 @@ impl Traffic {
 const CORPUS: Corpus = Corpus { dimension: 384, topics: 20, text: 500 };
 const BATCH: usize = 500;
 /// Much less than one would set: what is measured is the copy.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(5);

@@ -110,6 +110,17 @@
 //! - While a life moves, reads see each of its points once, and what one wrote; a write that went through is there after the
 //!   move. A back end that a life is moved to can't fail its writes, and one that is away is not stood in for by the other.
 //!
+//! # Recall
+//!
+//! What is found of the best fifty of a tenant's hundred points, where every tenant's are about the same ten topics
+//! (`cargo xtask bench vector`; 80 to 200 questions, the truth by a look at each point). The engines search exactly here.
+//!
+//! | tenants | the tenant as a condition | a shard for each tenant | fifty of everybody's, filtered afterwards | five hundred of everybody's |
+//! |---|---|---|---|---|
+//! | 10 | 1.0 | 1.0 | 0.107 | 0.973 |
+//! | 100 | 1.0 | 1.0 | 0.009 | 0.098 |
+//! | 1,000 | 1.0 | 1.0 | 0.001 | 0.011 |
+//!
 //! # What it does not
 //!
 //! - A count, and how many ids a deletion found, are believed: there is nothing in them to check.

@@ -7,13 +7,13 @@ mod promotion;
 mod queries;
 mod recall;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde::Deserialize;
 
 use super::program::{self, Program};
-use super::table;
+use super::table::{self, Row};
 use crate::failure::Failure;
 use crate::shell;
 
@@ -23,7 +23,12 @@ struct Bench<'a> {
     server: Program,
     url: String,
     quick: bool,
+    /// Where drawings go.
+    folder: PathBuf,
 }
+
+/// One of its parts, and what it measured.
+type Part = fn(&mut Bench<'_>) -> Result<Vec<Row>, Failure>;
 
 #[derive(Deserialize)]
 struct Ready {
@@ -39,14 +44,15 @@ pub(super) fn run(quick: bool, json: bool) -> Result<(), Failure> {
     eprintln!("Building for release: with the vector engine, a quarter of an hour the first time on two cores.");
     let program = program::build("tenancy-bench-vector", "vector")?;
     let (server, Ready { url }) = Program::start(Command::new(&program).arg("server"))?;
-    let mut bench = Bench { program: &program, server, url, quick };
-    let mut rows = queries::rows(&mut bench)?;
-    rows.extend(recall::rows(&mut bench, &folder)?);
-    rows.extend(pivots::rows(&mut bench)?);
-    rows.extend(ingest::rows(&mut bench)?);
-    rows.extend(memory::rows(&mut bench)?);
-    rows.extend(promotion::rows(&mut bench)?);
-    table::write(&folder.join("vector.json"), &rows)?;
+    let mut bench = Bench { program: &program, server, url, quick, folder: folder.clone() };
+    let file = folder.join("vector.json");
+    let mut rows = Vec::new();
+    let parts: [Part; 6] = [queries::rows, recall::rows, pivots::rows, ingest::rows, memory::rows, promotion::rows];
+    for part in parts {
+        rows.extend(part(&mut bench)?);
+        // What was measured is there whatever becomes of the rest.
+        table::write(&file, &rows)?;
+    }
     if json {
         return table::print_json(&rows);
     }

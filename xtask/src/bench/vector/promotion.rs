@@ -18,7 +18,7 @@ struct Moved {
 }
 
 pub(super) fn rows(bench: &mut Bench<'_>) -> Result<Vec<Row>, Failure> {
-    let points = if bench.quick { 1_000 } else { 10_000 };
+    let points = if bench.quick { 500 } else { 2_000 };
     eprintln!("Moving a tenant with {points} points.");
     let (_, moved): (_, [Moved; 2]) = bench.start(&["promotion", &points.to_string()])?;
     bench.forget()?;

@@ -26,7 +26,7 @@ struct Found {
     p50: f64,
 }
 
-pub(super) fn rows(bench: &mut Bench<'_>, folder: &Path) -> Result<Vec<Row>, Failure> {
+pub(super) fn rows(bench: &mut Bench<'_>) -> Result<Vec<Row>, Failure> {
     let mut measured = Vec::new();
     for tenants in if bench.quick { [10, 100].as_slice() } else { &[10, 100, 1_000] } {
         eprintln!("Recall among {tenants} tenants.");
@@ -63,7 +63,7 @@ pub(super) fn rows(bench: &mut Bench<'_>, folder: &Path) -> Result<Vec<Row>, Fai
         line("of ten times as many", |recall| recall.post_tenfold.recall50),
     ];
     let title = "Recall of a tenant's best fifty";
-    save(folder, "vector-recall.svg", &Plot { title, unit: "part found", top: 1.0, lines: &recall })?;
+    save(&bench.folder, "vector-recall.svg", &Plot { title, unit: "part found", top: 1.0, lines: &recall })?;
     let times = [
         line("tenant as a condition", |recall| recall.filter.p50),
         line("a shard for each", |recall| recall.shard.p50),
@@ -74,7 +74,7 @@ pub(super) fn rows(bench: &mut Bench<'_>, folder: &Path) -> Result<Vec<Row>, Fai
     let title = "Time of a search for fifty, in the middle";
     let top = 10_f64.powf(most.log10().floor());
     let top = top * (most / top).ceil();
-    save(folder, "vector-latency.svg", &Plot { title, unit: "microseconds", top, lines: &times })?;
+    save(&bench.folder, "vector-latency.svg", &Plot { title, unit: "microseconds", top, lines: &times })?;
     Ok(rows)
 }
 
