@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use tenancy_core::CellName;
 use tenancy_pg::PgError;
 use tenancy_pg::sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use tenancy_pg::sqlx::{self, ConnectOptions};
@@ -28,11 +29,13 @@ use crate::tiers::{Note, Notes, Placement, Tiers};
 /// #     shared: impl tenancy_vector::VectorBackend,
 /// #     dedicated: impl tenancy_vector::VectorBackend,
 /// # ) -> Result<(), Box<dyn std::error::Error>> {
+/// use tenancy_core::CellName;
 /// use tenancy_vector::pgvector::PgTiers;
 /// use tenancy_vector::{Mover, Schema, Tier, TieredBackend};
 ///
 /// // The owner has run `PgTiers::migration_sql("vector_tiers")`.
-/// let tiers = PgTiers::connect("postgres://vector_tiers@db.internal/rag".parse()?).await?;
+/// let store = CellName::parse("documents")?;
+/// let tiers = PgTiers::connect("postgres://vector_tiers@db.internal/rag".parse()?, &store).await?;
 /// let tiered = TieredBackend::new(shared, dedicated, tiers);
 /// let mover = Mover::new(realm, tiered, Schema::hybrid(768)?);
 /// mover.scoped(operator)?.move_to(Tier::Dedicated, |points| println!("{points} copied")).await?;
@@ -42,22 +45,27 @@ use crate::tiers::{Note, Notes, Placement, Tiers};
 #[derive(Clone)]
 pub struct PgTiers {
     pool: PgPool,
+    store: CellName,
 }
 
 impl PgTiers {
-    /// Connects, with up to 8 connections. Dropped before it answers: nothing is left behind.
+    /// Connects, with up to 8 connections, for the store of a name: several may have their placements in one database, and
+    /// a life has a place in each. Dropped before it answers: nothing is left behind.
     ///
     /// # Errors
-    /// [`PgVectorError::Database`]: [`PgError::ControlRole`] for a superuser or a role with BYPASSRLS; others when it can't
-    /// connect.
-    pub async fn connect(login: PgConnectOptions) -> Result<Self, PgVectorError> {
+    /// [`PgVectorError::Database`]: [`PgError::ControlRole`] for a superuser, a role with BYPASSRLS, and one that may use
+    /// other tables, as the service's own; others when it can't connect.
+    pub async fn connect(login: PgConnectOptions, store: &CellName) -> Result<Self, PgVectorError> {
         // What the server says quotes data.
         let quiet = login.disable_statement_logging().options([("client_min_messages", "error")]);
         let pool = PgPoolOptions::new().max_connections(8).connect_with(quiet).await?;
-        let sql = "select bool_or(rolsuper or rolbypassrls) from pg_catalog.pg_roles \
-                   where rolname in (session_user, current_user)";
-        let too_much: Option<bool> = sqlx::query_scalar(sql).fetch_one(&pool).await?;
-        if too_much == Some(false) { Ok(Self { pool }) } else { Err(PgError::ControlRole.into()) }
+        let too_much: Option<bool> = sqlx::query_scalar(TOO_MUCH).fetch_one(&pool).await?;
+        if too_much == Some(false) { Ok(Self { pool, store: store.clone() }) } else { Err(PgError::ControlRole.into()) }
+    }
+
+    /// A life in this store. A name of a store has no slash.
+    fn place(&self, scope: &VectorScope<'_>) -> String {
+        format!("{}/{}", self.store, scope.partition())
     }
 
     /// The statements that make the schema and its tables where they are not there, and let a role use them that is neither
@@ -73,7 +81,7 @@ impl Tiers for PgTiers {
     async fn placement(&self, scope: &VectorScope<'_>) -> Result<Placement, BackendError> {
         let sql = "select placement::text from tenancy_tiers.placement where life = $1";
         let kept: Option<Option<String>> =
-            sqlx::query_scalar(sql).bind(scope.partition()).fetch_optional(&self.pool).await.map_err(failed)?;
+            sqlx::query_scalar(sql).bind(self.place(scope)).fetch_optional(&self.pool).await.map_err(failed)?;
         match kept {
             None => Ok(Placement::FIRST),
             Some(None) => Err(BackendError::Dropped),
@@ -85,15 +93,15 @@ impl Tiers for PgTiers {
         let text = |placement: &Placement| serde_json::to_string(placement).map_err(BackendError::failed);
         let first =
             "insert into tenancy_tiers.placement (life, placement) values ($1, $2::jsonb) on conflict do nothing";
-        let first = sqlx::query(first).bind(scope.partition()).bind(text(&Placement::FIRST)?);
+        let first = sqlx::query(first).bind(self.place(scope)).bind(text(&Placement::FIRST)?);
         first.execute(&self.pool).await.map_err(failed)?;
-        let set = sqlx::query_scalar(REPLACE).bind(scope.partition()).bind(text(&from)?).bind(text(&to)?);
+        let set = sqlx::query_scalar(REPLACE).bind(self.place(scope)).bind(text(&from)?).bind(text(&to)?);
         let set: i64 = set.bind(!to.is_moving()).fetch_one(&self.pool).await.map_err(failed)?;
         Ok(set > 0)
     }
 
     async fn note(&self, scope: &VectorScope<'_>, note: Note) -> Result<(), BackendError> {
-        let kept = sqlx::query(NOTE).bind(scope.partition()).bind(note.id()).bind(note.to_bytes());
+        let kept = sqlx::query(NOTE).bind(self.place(scope)).bind(note.id()).bind(note.to_bytes());
         let kept = kept.execute(&self.pool).await.map_err(failed)?;
         // A life that is written with notes has a row, so long as it was not dropped.
         if kept.rows_affected() == 1 { Ok(()) } else { Err(BackendError::Dropped) }
@@ -101,11 +109,11 @@ impl Tiers for PgTiers {
 
     async fn close(&self, scope: &VectorScope<'_>, note: Uuid) -> Result<(), BackendError> {
         let sql = "update tenancy_tiers.note set closed = true where life = $1 and id = $2";
-        sqlx::query(sql).bind(scope.partition()).bind(note).execute(&self.pool).await.map(drop).map_err(failed)
+        sqlx::query(sql).bind(self.place(scope)).bind(note).execute(&self.pool).await.map(drop).map_err(failed)
     }
 
     async fn notes(&self, scope: &VectorScope<'_>, age: Duration) -> Result<Notes, BackendError> {
-        let kept = sqlx::query_as(NOTES).bind(scope.partition()).bind(age.as_secs_f64());
+        let kept = sqlx::query_as(NOTES).bind(self.place(scope)).bind(age.as_secs_f64());
         let kept: Vec<(Uuid, Option<Vec<u8>>)> = kept.fetch_all(&self.pool).await.map_err(failed)?;
         let mut notes = Notes::default();
         for (id, keys) in kept {
@@ -119,13 +127,13 @@ impl Tiers for PgTiers {
 
     async fn forget(&self, scope: &VectorScope<'_>, notes: &[Uuid]) -> Result<(), BackendError> {
         let sql = "delete from tenancy_tiers.note where life = $1 and id = any($2)";
-        sqlx::query(sql).bind(scope.partition()).bind(notes).execute(&self.pool).await.map(drop).map_err(failed)
+        sqlx::query(sql).bind(self.place(scope)).bind(notes).execute(&self.pool).await.map(drop).map_err(failed)
     }
 
     async fn drop_life(&self, scope: &VectorScope<'_>) -> Result<(), BackendError> {
         // One after the other: the second sees the notes whose writers the first has waited for.
         for sql in DROP {
-            sqlx::query(sql).bind(scope.partition()).execute(&self.pool).await.map_err(failed)?;
+            sqlx::query(sql).bind(self.place(scope)).execute(&self.pool).await.map_err(failed)?;
         }
         Ok(())
     }
@@ -134,6 +142,13 @@ impl Tiers for PgTiers {
 fn failed(error: sqlx::Error) -> BackendError {
     BackendError::failed(PgError::from(error))
 }
+
+const TOO_MUCH: &str = "
+select bool_or(rolsuper or rolbypassrls) or exists (
+    select from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+    where c.relkind in ('r', 'p') and n.nspname not in ('pg_catalog', 'information_schema', 'tenancy_tiers')
+    and pg_catalog.has_table_privilege(c.oid, 'select, insert, update, delete, truncate'))
+from pg_catalog.pg_roles where rolname in (session_user, current_user)";
 
 /// A life without a placement was dropped. The row stays: nobody places that life again.
 const SCHEMA: &str = "

@@ -29,14 +29,14 @@ pub struct TieredBackend {
 }
 
 impl TieredBackend {
-    /// Two back ends that nobody else has, and what keeps where each life is.
+    /// Two back ends that nobody else has, and what keeps where each life is, for this store alone.
     #[must_use]
     pub fn new(shared: impl VectorBackend, dedicated: impl VectorBackend, tiers: impl Tiers) -> Self {
         let (shared, dedicated) = (Arc::new(shared), Arc::new(dedicated));
         Self { shared, dedicated, tiers: Arc::new(tiers), patience: Duration::from_secs(30) }
     }
 
-    /// Sets after how long a write is given up, with [`BackendError::Failed`]; 30 s unless set. The same in every process.
+    /// Sets after how long a write, or a portion of one by a condition, is given up, with [`BackendError::Failed`]; 30 s unless set. The same in every process.
     ///
     /// Twice as long a mover waits for what it can't see, when a move begins and when one is taken over. What a back end has
     /// not done by then of a write that was given up it must not do any more, and no process may stand still for as long in
@@ -90,8 +90,7 @@ impl VectorBackend for TieredBackend {
     }
 
     async fn write(&self, scope: &VectorScope<'_>, request: WriteRequest) -> Result<(), BackendError> {
-        let written = tokio::time::timeout(self.patience, self.write_where_it_is(scope, request)).await;
-        written.unwrap_or_else(|_| Err(BackendError::failed("the write took too long")))
+        self.write_where_it_is(scope, request).await
     }
 
     async fn query(
@@ -133,8 +132,13 @@ impl VectorBackend for TieredBackend {
 
     /// From both, wherever the life is said to be, and what was noted of it. Its place goes first: nobody begins to write
     /// or to move it from then on.
+    /// What a mover may have sent a moment before is waited for, so a life that is on its way takes twice the patience.
     async fn drop_partition(&self, scope: &VectorScope<'_>) -> Result<(), BackendError> {
+        let was_moving = matches!(self.tiers.placement(scope).await, Ok(at) if at.is_moving());
         self.tiers.drop_life(scope).await?;
+        if was_moving {
+            tokio::time::sleep(self.wait()).await;
+        }
         self.shared.drop_partition(scope).await?;
         self.dedicated.drop_partition(scope).await
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use tenancy_core::Denial;
+use tenancy_core::{Denial, Entered};
 use uuid::Uuid;
 
 use super::TieredBackend;
@@ -12,7 +12,7 @@ use crate::backend::StoredPayload;
 use crate::error::VectorError;
 use crate::id::PointKey;
 use crate::points::Points;
-use crate::request::{Position, ScrollRequest, Selector, TaggedPoint, UpsertMode, Write};
+use crate::request::{CountRequest, Position, ScrollRequest, Selector, TaggedPoint, UpsertMode, Write};
 use crate::scope::VectorScope;
 use crate::tag;
 
@@ -21,6 +21,7 @@ use crate::tag;
 /// From the look that shows that the move is still its own to the end of what it writes no more than the patience passes:
 /// who has taken the move over and waited for twice as long meets nothing of it any more.
 pub(super) struct Copier<'a> {
+    pub(super) entered: &'a Entered<'a>,
     pub(super) scope: VectorScope<'a>,
     pub(super) tiered: &'a TieredBackend,
     pub(super) points: &'a Points,
@@ -56,12 +57,26 @@ impl Copier<'_> {
         Ok(())
     }
 
+    /// Whether the life's points can be where they are said to be: not if there are none, and some in the other back end.
+    pub(super) async fn ensure_placed(&self) -> Result<(), VectorError> {
+        let count = async |tier| {
+            let all = CountRequest { condition: None };
+            self.tiered.of(tier).count(&self.scope, all).await
+        };
+        if count(self.at.reads).await? > 0 || count(self.at.reads.other()).await? == 0 {
+            Ok(())
+        } else {
+            Err(VectorError::Misplaced)
+        }
+    }
+
     /// Takes all points out.
     pub(super) async fn clear(&self) -> Result<(), VectorError> {
         self.in_time(self.write(vec![Write::Delete(Selector::Matching(None))])).await
     }
 
     async fn in_time<T>(&self, act: impl Future<Output = Result<T, VectorError>>) -> Result<T, VectorError> {
+        self.entered.check_fresh().await?;
         let looked = async {
             let mover = |at: Placement| at.moving.map(|moving| moving.mover);
             let now = self.tiered.tiers.placement(&self.scope).await?;

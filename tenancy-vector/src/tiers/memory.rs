@@ -13,7 +13,7 @@ use super::{Note, Notes, Placement, Tiers};
 use crate::error::BackendError;
 use crate::scope::VectorScope;
 
-/// For tests, and for one process that has nothing to lose: what it knows goes with it. Clones share what they know.
+/// For tests, and for one process that has nothing to lose: what it knows goes with it. Clones share what they know: one for each store.
 #[derive(Clone, Default)]
 pub struct MemoryTiers(Arc<Mutex<HashMap<String, Option<Life>>>>);
 

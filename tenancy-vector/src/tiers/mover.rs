@@ -133,7 +133,7 @@ impl TenantMover {
     ///
     /// # Errors
     /// [`VectorError::Busy`] where somebody else has taken the move over, a back end takes longer than the patience, or
-    /// writes are so slow that they can't be waited for; [`VectorError::Denied`]; [`VectorError::Backend`].
+    /// writes are so slow that they can't be waited for; [`VectorError::Misplaced`]; [`VectorError::Denied`]; [`VectorError::Backend`].
     pub async fn move_to(&self, tier: Tier, mut copied: impl FnMut(u64) + Send) -> Result<(), VectorError> {
         let mut run = Run { mover: Uuid::new_v4(), to: tier, is_taken: false, rounds: 0, pauses: 0 };
         let mut count = 0;
@@ -170,6 +170,7 @@ impl TenantMover {
                 self.set(entered, at, next(Stage::Clearing)).await?;
             }
             Stage::Begun => {
+                copier.ensure_placed().await?;
                 copier.clear().await?;
                 self.set(entered, at, next(Stage::Copying(None))).await?;
             }
@@ -268,7 +269,7 @@ impl TenantMover {
     }
 
     fn copier<'a>(&'a self, entered: &'a Entered<'_>, at: Placement) -> Copier<'a> {
-        Copier { scope: self.scope(entered), tiered: &self.tiered, points: &self.points, at }
+        Copier { entered, scope: self.scope(entered), tiered: &self.tiered, points: &self.points, at }
     }
 
     fn scope<'a>(&'a self, entered: &'a Entered<'_>) -> VectorScope<'a> {

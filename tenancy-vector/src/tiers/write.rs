@@ -13,6 +13,7 @@ use crate::filter::{Condition, Filter};
 use crate::id::PointKey;
 use crate::request::{Position, ScrollRequest, Selector, Write, WriteRequest};
 use crate::reserved;
+use crate::schema::Schema;
 use crate::scope::VectorScope;
 
 impl TieredBackend {
@@ -21,29 +22,83 @@ impl TieredBackend {
         scope: &VectorScope<'_>,
         request: WriteRequest,
     ) -> Result<(), BackendError> {
-        let at = self.open_placement(scope).await?;
-        if at.writes() == Writes::Plain {
-            return self.of(at.reads).write(scope, request).await;
+        if self.in_time(self.write_plain(scope, &request)).await? {
+            return Ok(());
         }
         let (schema, writes) = request.into_parts();
         // Which points meet a condition is looked up when the writes before it are done.
         for part in writes.chunk_by(|one, two| condition(one).is_none() && condition(two).is_none()) {
-            let part = WriteRequest { schema: schema.clone(), writes: part.to_vec() };
-            self.write_part(scope, part).await?;
+            match part {
+                [write] if let Some(met_by) = condition(write) => self.write_met(scope, &schema, write, met_by).await?,
+                named => {
+                    self.write_named(scope, WriteRequest { schema: schema.clone(), writes: named.to_vec() }).await?
+                }
+            }
         }
         Ok(())
     }
 
-    async fn write_part(&self, scope: &VectorScope<'_>, part: WriteRequest) -> Result<(), BackendError> {
+    /// Writes, if writes are not noted.
+    async fn write_plain(&self, scope: &VectorScope<'_>, request: &WriteRequest) -> Result<bool, BackendError> {
+        let at = self.open_placement(scope).await?;
+        let is_plain = at.writes() == Writes::Plain;
+        if is_plain {
+            self.of(at.reads).write(scope, request.clone()).await?;
+        }
+        Ok(is_plain)
+    }
+
+    /// Writes that name their points.
+    async fn write_named(&self, scope: &VectorScope<'_>, request: WriteRequest) -> Result<(), BackendError> {
+        let keys: Vec<_> = request.writes().iter().flat_map(keys_of).collect();
         loop {
-            let at = self.open_placement(scope).await?;
-            if at.writes() == Writes::Plain {
-                return self.of(at.reads).write(scope, part).await;
-            }
-            if self.write_noted(scope, &at, &part).await? {
+            let step = async {
+                let at = self.open_placement(scope).await?;
+                match at.writes() {
+                    Writes::Plain => self.of(at.reads).write(scope, request.clone()).await.map(|()| true),
+                    Writes::Noted | Writes::Wait => self.write_noted(scope, &at, keys.clone(), request.clone()).await,
+                }
+            };
+            if self.in_time(step).await? {
                 return Ok(());
             }
         }
+    }
+
+    /// A write that says by a condition which points it means: portion by portion, each noted for itself.
+    async fn write_met(
+        &self,
+        scope: &VectorScope<'_>,
+        schema: &Schema,
+        write: &Write,
+        met_by: Option<&Condition>,
+    ) -> Result<(), BackendError> {
+        let request = |write| WriteRequest { schema: schema.clone(), writes: vec![write] };
+        let mut after = None;
+        loop {
+            let step = async {
+                let at = self.open_placement(scope).await?;
+                if at.writes() == Writes::Plain {
+                    return self.of(at.reads).write(scope, request(write.clone())).await.map(|()| Met::All);
+                }
+                let keys = self.portion(scope, at.reads, met_by, after).await?;
+                let Some(last) = keys.last().map(PointKey::engine_id) else { return Ok(Met::All) };
+                let met = if keys.len() < PORTION { Met::All } else { Met::UpTo(last) };
+                let part = request(with_selector(write.clone(), both(keys.clone(), met_by.cloned())));
+                Ok(if self.write_noted(scope, &at, keys, part).await? { met } else { Met::Nothing })
+            };
+            match self.in_time(step).await? {
+                Met::All => return Ok(()),
+                Met::UpTo(last) => after = Some(last),
+                Met::Nothing => {}
+            }
+        }
+    }
+
+    /// From the look that shows where the life is to the end of what is written then, no more than the patience passes.
+    async fn in_time<T>(&self, step: impl Future<Output = Result<T, BackendError>>) -> Result<T, BackendError> {
+        let done = tokio::time::timeout(self.patience, step).await;
+        done.unwrap_or_else(|_| Err(BackendError::failed("the write took too long")))
     }
 
     /// Where the life is once writes don't wait. Who has waited for too long lifts the pause: the mover that went away
@@ -70,63 +125,59 @@ impl TieredBackend {
         &self,
         scope: &VectorScope<'_>,
         at: &Placement,
-        request: &WriteRequest,
+        keys: Vec<PointKey>,
+        request: WriteRequest,
     ) -> Result<bool, BackendError> {
-        let (mut writes, mut keys) = (Vec::new(), Vec::new());
-        for write in request.writes() {
-            match condition(write) {
-                None => {
-                    keys.extend(keys_of(write));
-                    writes.push(write.clone());
-                }
-                Some(condition) => {
-                    for met in self.meeting(scope, at.reads, condition).await? {
-                        keys.extend(met.iter().copied());
-                        writes.push(with_selector(write.clone(), both(met, condition.cloned())));
-                    }
-                }
-            }
-        }
         let note = Note { id: Uuid::new_v4(), keys };
         let id = note.id();
         self.tiers.note(scope, note).await?;
         // A mover that did not see the note has set something else before it looked for notes.
         let goes_on = self.tiers.placement(scope).await?.notes_as(at);
-        let written = match goes_on {
-            true => self.of(at.reads).write(scope, WriteRequest { schema: request.schema().clone(), writes }).await,
-            false => Ok(()),
-        };
-        // One that can't be closed counts as closed when it is old.
-        let _closed = self.tiers.close(scope, id).await;
+        let written = if goes_on { self.of(at.reads).write(scope, request).await } else { Ok(()) };
+        if is_over(&written) {
+            // One that can't be closed counts as closed when it is old.
+            let _closed = self.tiers.close(scope, id).await;
+        }
         written.map(|()| goes_on)
     }
 
-    /// The points that meet a condition now, in portions.
-    async fn meeting(
+    /// The next points that meet a condition now.
+    async fn portion(
         &self,
         scope: &VectorScope<'_>,
         tier: Tier,
         condition: Option<&Condition>,
-    ) -> Result<Vec<Vec<PointKey>>, BackendError> {
-        let (mut met, mut after) = (Vec::new(), None);
-        loop {
-            let (condition, position) = (condition.cloned(), Position::After(after));
-            let request = ScrollRequest { condition, limit: PORTION, position, vectors: false };
-            let page = self.of(tier).scroll(scope, request).await?;
-            let keys = page.iter().map(|stored| key(scope, stored)).collect::<Result<Vec<_>, _>>()?;
-            let Some(last) = keys.last() else { return Ok(met) };
-            after = Some(last.engine_id());
-            let is_last = keys.len() < PORTION;
-            met.push(keys);
-            if is_last {
-                return Ok(met);
-            }
-        }
+        after: Option<Uuid>,
+    ) -> Result<Vec<PointKey>, BackendError> {
+        let (condition, position) = (condition.cloned(), Position::After(after));
+        let request = ScrollRequest { condition, limit: PORTION, position, vectors: false };
+        let page = self.of(tier).scroll(scope, request).await?;
+        page.iter().map(|stored| key(scope, stored)).collect()
     }
 
     /// How long writes wait at most: they still have their time afterwards.
     pub(super) fn pause(&self) -> Duration {
         (self.patience / 4).min(LONGEST_PAUSE)
+    }
+}
+
+/// How far a write by a condition has come.
+enum Met {
+    All,
+    UpTo(Uuid),
+    /// The life was on its way.
+    Nothing,
+}
+
+/// Whether a write does nothing any more. One that failed somewhere on its way may still be done by the engine: its note
+/// stays open until it is old.
+const fn is_over(written: &Result<(), BackendError>) -> bool {
+    match written {
+        Ok(())
+        | Err(
+            BackendError::Dropped | BackendError::Collision | BackendError::SchemaMismatch | BackendError::Denied(_),
+        ) => true,
+        Err(BackendError::BreakerOpen | BackendError::Failed(_)) => false,
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
-use tenancy_core::{Credential, Reach, StoreVerdict, TenantId};
+use tenancy_core::{CellName, Credential, Reach, StoreVerdict, TenantId};
 use tenancy_pg::PgError;
 use tenancy_pg::sqlx::postgres::PgConnection;
 use tenancy_pg::sqlx::{self, Connection};
@@ -18,6 +18,10 @@ use crate::cases;
 use crate::world::{ERASER, World};
 
 const MOVER: &str = "vector_tiers";
+
+fn store(name: &str) -> CellName {
+    CellName::parse(name).unwrap()
+}
 
 /// A database with the tables of vectors and those of placements.
 struct House {
@@ -47,8 +51,12 @@ impl House {
     }
 
     async fn process(&self) -> Process {
+        self.process_of("documents").await
+    }
+
+    async fn process_of(&self, name: &str) -> Process {
         let (realm, schema) = (self.tenants.realm(), cases::schema());
-        let tiers = PgTiers::connect(self.world.server.options(MOVER)).await.unwrap();
+        let tiers = PgTiers::connect(self.world.server.options(MOVER), &store(name)).await.unwrap();
         let shared = self.world.backend(realm).await;
         let tiered = TieredBackend::new(shared, self.dedicated.clone(), tiers).patience(Duration::from_secs(1));
         Process {
@@ -213,8 +221,27 @@ async fn only_its_own_role_says_where_a_life_is() {
             assert_eq!(sqlx::query(sql).execute(&mut connection).await.is_err(), refused, "{sql}");
         }
         connection.close().await.unwrap();
-        let refused = PgTiers::connect(house.world.server.superuser_options()).await;
+        let refused = PgTiers::connect(house.world.server.superuser_options(), &store("documents")).await;
         assert!(matches!(refused, Err(PgVectorError::Database(PgError::ControlRole))), "{refused:?}");
+        let refused = PgTiers::connect(house.world.server.options(ERASER), &store("documents")).await;
+        assert!(matches!(refused, Err(PgVectorError::Database(PgError::ControlRole))), "{refused:?}");
+    })
+    .await;
+}
+
+/// Two stores with their placements in one database: what is moved in the one stays where it is in the other.
+#[tokio::test(flavor = "multi_thread")]
+async fn two_stores_have_placements_of_their_own() {
+    in_time(async {
+        let house = House::new().await;
+        let (documents, images) = (house.process().await, house.process_of("images").await);
+        let context = house.tenants.context("acme").await;
+        cases::of(&house.tenants, &documents.store, "acme").await.upsert(vec![numbered("doc:1", 1)]).await.unwrap();
+        let there = async |process: &Process| process.mover.scoped(&context).unwrap().placement().await.unwrap().tier();
+        documents.mover.scoped(&context).unwrap().move_to(Tier::Dedicated, |_| {}).await.unwrap();
+        assert_eq!((there(&documents).await, there(&images).await), (Tier::Dedicated, Tier::Shared));
+        let again = house.process().await;
+        assert_eq!(there(&again).await, Tier::Dedicated, "another process of the same store knows");
     })
     .await;
 }

@@ -4,6 +4,7 @@
 #[expect(dead_code, reason = "the other cases have tests of their own")]
 #[path = "../cases/mod.rs"]
 mod cases;
+mod doubt;
 mod erasing;
 #[path = "../cases/fake.rs"]
 mod fake;

@@ -26,12 +26,21 @@ pub(crate) struct Stops(Arc<Mutex<Inner>>);
 struct Inner {
     stop: String,
     notes: HashSet<Uuid>,
+    closed: usize,
+    /// The most points of one note.
+    longest: usize,
 }
 
 impl Stops {
     /// A placement with this text in it is set, and whoever set it is told that it failed.
     pub(crate) fn stop_at(&self, stop: &str) {
         stop.clone_into(&mut self.0.lock().unwrap().stop);
+    }
+
+    /// How many notes were closed, and how many points the longest of all has.
+    pub(crate) fn closed_and_longest(&self) -> (usize, usize) {
+        let inner = self.0.lock().unwrap();
+        (inner.closed, inner.longest)
     }
 
     /// How many notes are kept.
@@ -72,12 +81,16 @@ impl Tiers for Watched {
     async fn note(&self, scope: &VectorScope<'_>, note: Note) -> Result<(), BackendError> {
         let kept = Note::kept(note.id(), &note.to_bytes()).unwrap();
         self.tiers.note(scope, kept).await?;
-        self.stops.0.lock().unwrap().notes.insert(note.id());
+        let mut inner = self.stops.0.lock().unwrap();
+        inner.notes.insert(note.id());
+        inner.longest = inner.longest.max(note.to_bytes().len() / 32);
         Ok(())
     }
 
     async fn close(&self, scope: &VectorScope<'_>, note: Uuid) -> Result<(), BackendError> {
-        self.tiers.close(scope, note).await
+        self.tiers.close(scope, note).await?;
+        self.stops.0.lock().unwrap().closed += 1;
+        Ok(())
     }
 
     async fn notes(&self, scope: &VectorScope<'_>, age: Duration) -> Result<Notes, BackendError> {
@@ -173,7 +186,7 @@ async fn goes_on<T: Tiers + Clone>(house: &House<ReferenceBackend, ReferenceBack
 
 /// Lets a number of writes through, and then none until it is told to.
 #[derive(Clone)]
-struct Fails(Arc<AtomicU64>);
+pub(crate) struct Fails(pub(crate) Arc<AtomicU64>);
 
 #[async_trait]
 impl Hooks for Fails {
