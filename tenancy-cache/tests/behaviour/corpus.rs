@@ -137,12 +137,12 @@ async fn an_answer_that_took_from_a_shared_corpus_ends_with_its_version() {
     let grant = operators.open(&operator, "a new edition", "CASE-1", reach, minute).await.unwrap();
     let gate = Gate::new(world.tenants.realm(), StoreName::new("corpora"));
     let publication = grant.publish(&gate, &handbook, "publish").await.unwrap();
-    let write = publication.begin_write().await.unwrap();
+    let write = publication.begin("corpus.change").await.unwrap();
     for (parts, aside) in questions.iter().zip([false, false, true, true]) {
         let look = mine.response::<String>().lookup(parts).await.unwrap();
         assert_eq!(matches!(look, Lookup::Bypass(Bypass::CorpusWrite)), aside, "while it is written: {look:?}");
     }
-    write.settle().await.unwrap();
+    write.changed().await.unwrap();
     for tenant in [&mine, &theirs] {
         for (parts, kept) in questions.iter().zip([true, true, false, false]) {
             assert_eq!(tenant.response::<String>().hit(parts).await.is_some(), kept, "afterwards");
