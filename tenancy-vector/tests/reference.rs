@@ -4,7 +4,9 @@ mod cases;
 
 use tenancy_testkit::TestTenants;
 use tenancy_vector::conformance::ReferenceBackend;
-use tenancy_vector::{Point, Schema, VectorError, VectorQuery, VectorStore};
+use tenancy_vector::{
+    DenseVector, Distance, Example, Point, Schema, VectorError, VectorKind, VectorName, VectorQuery, VectorStore,
+};
 
 async fn start() -> (TestTenants, VectorStore) {
     let tenants = cases::MORE_TENANTS.into_iter().fold(TestTenants::builder(), |b, name| b.tenant(name)).build().await;
@@ -71,4 +73,22 @@ async fn a_partition_of_another_schema_is_refused() {
     of(4).upsert(vec![cases::point("A1", 0.1, "a")]).await.unwrap();
     let other = Point::hybrid(cases::id("A2"), vec![1.0; 5], cases::terms(&[7]), serde_json::Map::new()).unwrap();
     assert!(matches!(of(5).upsert(vec![other]).await, Err(VectorError::SchemaMismatch)));
+}
+
+/// A product with nothing but zeros may have a sign, which says nothing about which example is nearer.
+#[tokio::test]
+async fn a_point_between_two_examples_is_on_neither_side() {
+    let tenants = TestTenants::new().await;
+    let dot = VectorName::parse("dot").unwrap();
+    let kind = VectorKind::Dense { dimension: 2, distance: Distance::Dot };
+    let schema = Schema::new().with(dot.clone(), kind).unwrap();
+    let store = VectorStore::new(tenants.realm(), ReferenceBackend::new(), schema);
+    let mine = cases::of(&tenants, &store, "acme").await;
+    let vector = |values: [f32; 2]| DenseVector::new(values.to_vec()).unwrap();
+    let point = Point::new(cases::id("zero"), serde_json::Map::new()).unwrap().with(dot.clone(), vector([0.0, 0.0]));
+    mine.upsert(vec![point]).await.unwrap();
+    let example = |values| Example::Input(vector(values).into());
+    let pair = (example([-1.0, -1.0]), example([1.0, 1.0]));
+    let hits = mine.query(&VectorQuery::discover(dot, example([1.0, 0.0]), [pair])).await.unwrap();
+    assert_eq!(hits[0].score(), 0.5);
 }

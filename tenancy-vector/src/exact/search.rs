@@ -70,7 +70,9 @@ pub(crate) fn search<'p>(corpus: &Corpus<'_>, among: &[&'p TaggedPoint], search:
         Find::Discover { using, target, pairs } => ranked(compare(using, &|with, point| {
             let mut score = squash(with.near(target, point)?);
             for pair in pairs {
-                score += match with.near(pair.positive(), point)?.total_cmp(&with.near(pair.negative(), point)?) {
+                // A zero is a zero, also one below nothing.
+                let near = |example| Some(with.near(example, point)? + 0.0);
+                score += match near(pair.positive())?.total_cmp(&near(pair.negative())?) {
                     Ordering::Less => -1.0,
                     Ordering::Equal => 0.0,
                     Ordering::Greater => 1.0,
