@@ -119,7 +119,8 @@ impl Chance<'_> {
             ),
             6 | 7 => {
                 let by_score = random.percent(40);
-                let arms = self.arms(random, levels, ranked || !by_score);
+                // Scores that differ in their last bit alone are spread over the whole scale.
+                let arms = self.arms(random, levels, ranked || !by_score || self.engine == Engine::Server);
                 let fusion = match random.below(2) {
                     _ if by_score => Fusion::Scores,
                     0 => Fusion::ranks(),
