@@ -12,7 +12,7 @@ use crate::points::Owner;
 use crate::request::{Find, Search};
 use crate::tag::{self, Checked};
 
-/// Hits that are the tenant's own for sure.
+/// Hits that are of those that were meant for sure.
 pub(crate) struct Hits {
     pub(crate) hits: Vec<(PointKey, Hit)>,
     /// Those whose payload does not meet the caller's condition. Either the store ignored it, or the tenant changed
@@ -20,7 +20,7 @@ pub(crate) struct Hits {
     pub(crate) doubtful: HashSet<PointKey>,
 }
 
-/// The hits of a search, or a breach when one of them is not the tenant's, was not asked for or comes twice.
+/// The hits of a search, or a breach when one of them is somebody else's, was not asked for or comes twice.
 pub(crate) fn hits(owner: &Owner, search: &Search, answers: Vec<ScoredPayload>) -> Result<Hits, Denial> {
     if answers.len() > search.limit() {
         return Err(Denial::StoreBreach);
@@ -72,7 +72,7 @@ pub(crate) fn points<'a>(
     Ok(points)
 }
 
-/// A stored point whose tag is this tenant's.
+/// A stored point whose tag is this owner's.
 pub(crate) fn own(owner: &Owner, stored: StoredPayload) -> Result<(PointKey, FoundPoint), Denial> {
     let StoredPayload { payload, vectors } = stored;
     let Checked { id, key, payload } = tag::check(owner, payload)?;

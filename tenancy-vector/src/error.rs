@@ -148,10 +148,10 @@ pub enum VectorError {
     /// Two external ids share an engine id. Nothing was written. With 122 bits of a keyed hash it will not happen.
     #[error("two external ids share an engine id")]
     IdCollision,
-    /// The tenant's partition was made for another schema.
+    /// The partition was made for another schema.
     #[error("the partition was made for another schema")]
     SchemaMismatch,
-    /// The points are written. Caches of the tenant stay bypassed until the write's lease runs out.
+    /// The points are written. Caches that follow these documents stay bypassed until the write's lease runs out.
     #[error("the write went through but could not be settled")]
     Unsettled,
     /// The task of a write ended without an answer. Whether the points are written is not known: write them again.

@@ -67,7 +67,7 @@ impl fmt::Debug for Point {
     }
 }
 
-/// A stored point, checked to be the tenant's own.
+/// A stored point, checked to be one of those that were meant.
 #[derive(Clone, PartialEq)]
 pub struct FoundPoint {
     pub(crate) id: ExternalId,
@@ -133,7 +133,7 @@ impl fmt::Debug for FoundPoint {
 pub enum Found {
     /// The point.
     Point(FoundPoint),
-    /// Not among the tenant's points: another's, or nobody's. Nobody looked to tell which.
+    /// Not among the points that were meant: another's, or nobody's. Nobody looked to tell which.
     NotVisible,
 }
 
@@ -148,7 +148,7 @@ impl Found {
     }
 }
 
-/// A point that a query found, checked to be the tenant's own.
+/// A point that a query found, checked to be one of those that were meant.
 #[derive(Clone, PartialEq)]
 pub struct Hit {
     pub(crate) point: FoundPoint,

@@ -157,13 +157,13 @@ impl TenantVectors {
 }
 
 impl<Of> Vectors<Of> {
-    /// The tenant's points that fit the query best, the best first, at most as many as the query's limit.
+    /// The points that fit the query best, the best first, at most as many as the query's limit.
     ///
     /// # Errors
     /// Those of the query's parts against the schema: [`VectorError::WrongDimension`], [`VectorError::UnknownVector`],
     /// [`VectorError::WrongKind`], [`VectorError::WrongIndex`], [`VectorError::NotIndexed`], [`VectorError::NoArm`],
     /// [`VectorError::QueryTooLarge`]; [`VectorError::Denied`] with [`Denial::NotVisible`] for an example that is not
-    /// among the tenant's points, another's or nobody's; [`VectorError::NoVector`]; [`VectorError::Backend`].
+    /// among these points, another's or nobody's; [`VectorError::NoVector`]; [`VectorError::Backend`].
     pub async fn query(&self, query: &VectorQuery) -> Result<Vec<Hit>, VectorError> {
         let entered = self.pass.enter("vectors.query").await?;
         let hits = self.find(&entered, std::slice::from_ref(query), None).await;
@@ -188,7 +188,7 @@ impl<Of> Vectors<Of> {
     /// Looks points up: one answer for each id, in their order.
     ///
     /// An id of another tenant's point and one that nobody ever used are the same to every part of this: the store is
-    /// asked for a key that only this tenant's ids have. Each [`Found::NotVisible`] is on record.
+    /// asked for a key that only these points' ids have. Each [`Found::NotVisible`] is on record.
     ///
     /// # Errors
     /// [`VectorError::TooMany`], [`VectorError::Backend`].

@@ -1,4 +1,4 @@
-//! Hits put in order by a model, which sees none but the tenant's own.
+//! Hits put in order by a model, which sees none but those that were checked.
 
 use std::fmt;
 
@@ -12,8 +12,8 @@ use crate::query::VectorQuery;
 
 /// A model that says how well a hit answers a question, such as a cross-encoder behind a service. Implemented by users.
 ///
-/// It is called by [`query_reranked`](super::Vectors::query_reranked) only, with hits that were checked to be the tenant's own a moment
-/// before. One handle serves all tenants; what it keeps, in a cache say, it keeps by [`Candidates::context`].
+/// It is called by [`query_reranked`](super::Vectors::query_reranked) only, with hits that were checked a moment before to
+/// be of the points that were meant. One handle serves all tenants; what it keeps, in a cache say, it keeps by [`Candidates::context`].
 #[async_trait]
 pub trait Reranker: Send + Sync + 'static {
     /// One score for each hit, in their order; higher is better. Dropped when the caller is, or its time is over.

@@ -134,7 +134,7 @@ impl<Of> Vectors<Of> {
     /// The most points with one value in an ordered scroll.
     pub const MAX_TIES: usize = 256;
 
-    /// A page of the tenant's points. Points that are written meanwhile may be on it or not, and none that stays is
+    /// A page of the points. Points that are written meanwhile may be on it or not, and none that stays is
     /// left out or given twice.
     ///
     /// # Errors
