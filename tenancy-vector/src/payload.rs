@@ -104,13 +104,20 @@ impl fmt::Debug for PayloadKey {
 
 /// Refuses a payload that brings a key of ours, in any spelling, or is too large.
 pub(crate) fn ensure_storable(payload: &Map<String, Value>) -> Result<(), VectorError> {
+    ensure_storable_at(payload, None)
+}
+
+/// The same of what is put into the object at a key: it is as deep as both together.
+pub(crate) fn ensure_storable_at(payload: &Map<String, Value>, at: Option<&PayloadKey>) -> Result<(), VectorError> {
+    let steps = at.map_or(0, |at| at.0.split('.').count());
     if payload.keys().any(|key| first_step(key) == Some(reserved::KEY)) {
         return Err(VectorError::ReservedKey);
     }
     let too_large = VectorError::PayloadTooLarge { bytes: MAX_PAYLOAD_BYTES, levels: MAX_PAYLOAD_LEVELS };
     // Depth first: measuring the size walks the value recursively. A value nested deeper than JSON readers go could be
     // written, but never read again.
-    if !payload.values().all(|value| is_shallow(value, MAX_PAYLOAD_LEVELS)) {
+    let room = MAX_PAYLOAD_LEVELS.checked_sub(steps);
+    if !room.is_some_and(|levels| payload.values().all(|value| is_shallow(value, levels))) {
         return Err(too_large);
     }
     let mut room = Room(MAX_PAYLOAD_BYTES);
@@ -238,5 +245,14 @@ mod tests {
             json!({"a": {"c": {"d": {"e": 2}}}, "n": {"x": {}}}),
             "what stood in the way is gone"
         );
+    }
+
+    #[test]
+    fn a_path_and_what_is_put_there_are_as_deep_as_both() {
+        let one = Map::from_iter([("v".to_owned(), Value::from(1))]);
+        let path = |steps| PayloadKey::parse(&vec!["a"; steps].join(".")).unwrap();
+        for (steps, fits) in [(1, true), (31, true), (33, false), (48, false), (128, false)] {
+            assert_eq!(ensure_storable_at(&one, Some(&path(steps))).is_ok(), fits, "{steps} steps");
+        }
     }
 }

@@ -9,7 +9,7 @@ use crate::error::VectorError;
 use crate::filter::Reduced;
 use crate::id::ExternalId;
 use crate::name::VectorName;
-use crate::payload::{PayloadKey, ensure_storable};
+use crate::payload::{PayloadKey, ensure_storable, ensure_storable_at};
 use crate::point::Point;
 use crate::request::{Selector, TaggedVectors, UpsertMode, Write};
 use crate::tag;
@@ -49,7 +49,7 @@ impl Points {
                 }
             }
             Change::SetPayload(select, values, at) => {
-                ensure_storable(&values)?;
+                ensure_storable_at(&values, at.as_ref())?;
                 if at.as_ref().is_some_and(PayloadKey::goes_through_a_list) {
                     return Err(VectorError::BadKey);
                 }

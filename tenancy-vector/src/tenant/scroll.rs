@@ -220,6 +220,14 @@ fn listing(owner: &Owner, order: Option<&Order>) -> Fields {
         fields.text(2, order.key().as_str()).text(3, if order.is_descending() { "descending" } else { "ascending" });
     }
     fields.uuid(4, owner.life().uuid());
+    if let Some(from) = order.and_then(Order::from) {
+        let from = match from {
+            OrderFrom::Integer(number) => format!("integer {number}"),
+            OrderFrom::Float(number) => format!("float {}", number.to_bits()),
+            OrderFrom::Datetime(time) => format!("time {time:?}"),
+        };
+        fields.text(5, &from);
+    }
     fields
 }
 

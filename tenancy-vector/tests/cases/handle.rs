@@ -7,9 +7,9 @@ use serde_json::json;
 use tenancy_core::Denial;
 use tenancy_testkit::TestTenants;
 use tenancy_vector::{
-    Change, DenseVector, Example, Expression, Filter, FilterValue, Fusion, GroupBy, IndexKind, Order, PayloadKey,
-    Point, Range, Recommend, Schema, Scroll, Select, TenantVectors, Upload, VectorError, VectorName, VectorQuery,
-    VectorStore,
+    Change, DenseVector, Example, Expression, Filter, FilterValue, Fusion, GroupBy, IndexKind, Order, OrderFrom,
+    PayloadKey, Point, Range, Recommend, Schema, Scroll, Select, TenantVectors, Upload, VectorError, VectorName,
+    VectorQuery, VectorStore,
 };
 
 use crate::cases::{DIMENSION, denied, id, object, of, terms};
@@ -118,6 +118,11 @@ pub(crate) async fn pages_have_every_point_once(tenants: &TestTenants, store: &V
             }
         }
     }
+    let rising = |order: Order| Scroll::new().order(order).limit(3).unwrap();
+    let page = mine.scroll(&rising(Order::ascending(key("year"))), None).await.unwrap();
+    let later = rising(Order::ascending(key("year")).starting_at(OrderFrom::Integer(2004)));
+    let before = mine.scroll(&later, page.next()).await;
+    assert!(matches!(before, Err(VectorError::Denied(_))), "a cursor leads before the beginning: {before:?}");
     let unindexed = Scroll::new().order(Order::ascending(key("owner")));
     assert!(matches!(mine.scroll(&unindexed, None).await, Err(VectorError::NotIndexed)));
 }
