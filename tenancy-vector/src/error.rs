@@ -136,6 +136,14 @@ pub enum VectorError {
         /// The largest number of searches.
         searches: usize,
     },
+    /// A formula that is too large or too deeply nested.
+    #[error("a formula has at most {parts} parts in {levels} levels")]
+    FormulaTooLarge {
+        /// The largest number of parts.
+        parts: usize,
+        /// The limit of nesting.
+        levels: usize,
+    },
     /// A query without arms, a weight too few or too many, or the score of an arm that is not there.
     #[error("the query does not have that arm")]
     NoArm,

@@ -160,7 +160,8 @@ impl io::Write for Room {
 
 const MAX_KEY_BYTES: usize = 256;
 const MAX_PAYLOAD_BYTES: usize = 256 * 1024;
-const MAX_PAYLOAD_LEVELS: usize = 32;
+/// Protocol buffers are read a hundred levels deep, of which each object takes three.
+const MAX_PAYLOAD_LEVELS: usize = 31;
 
 #[cfg(test)]
 mod tests {
@@ -209,8 +210,8 @@ mod tests {
             Err(VectorError::PayloadTooLarge { .. })
         ));
         let nested = |levels| (0..levels).fold(json!(1), |inner, _| json!([inner]));
-        assert!(ensure_storable(&of(nested(32))).is_ok());
-        assert!(matches!(ensure_storable(&of(nested(33))), Err(VectorError::PayloadTooLarge { .. })));
+        assert!(ensure_storable(&of(nested(31))).is_ok());
+        assert!(matches!(ensure_storable(&of(nested(32))), Err(VectorError::PayloadTooLarge { .. })));
     }
 
     #[test]
@@ -251,7 +252,7 @@ mod tests {
     fn a_path_and_what_is_put_there_are_as_deep_as_both() {
         let one = Map::from_iter([("v".to_owned(), Value::from(1))]);
         let path = |steps| PayloadKey::parse(&vec!["a"; steps].join(".")).unwrap();
-        for (steps, fits) in [(1, true), (31, true), (33, false), (48, false), (128, false)] {
+        for (steps, fits) in [(1, true), (31, true), (32, false), (48, false), (128, false)] {
             assert_eq!(ensure_storable_at(&one, Some(&path(steps))).is_ok(), fits, "{steps} steps");
         }
     }

@@ -25,7 +25,7 @@ impl Point {
     ///
     /// # Errors
     /// [`VectorError::ReservedKey`] for a payload with the key `tenancy` in any spelling;
-    /// [`VectorError::PayloadTooLarge`] beyond 256 KiB of JSON or 32 levels.
+    /// [`VectorError::PayloadTooLarge`] beyond 256 KiB of JSON or 31 levels.
     pub fn new(id: ExternalId, payload: Map<String, Value>) -> Result<Self, VectorError> {
         ensure_storable(&payload)?;
         Ok(Self { id, vectors: BTreeMap::new(), payload })

@@ -34,6 +34,32 @@ impl VectorQuery {
         self.limit.unwrap_or(DEFAULT_LIMIT)
     }
 
+    /// Refuses what is too large before anything walks it.
+    pub(crate) fn ensure_bounded(&self) -> Result<(), VectorError> {
+        if self.fits(Self::MAX_LEVELS, &mut Self::MAX_SEARCHES.clone()) {
+            Ok(())
+        } else {
+            Err(VectorError::QueryTooLarge { levels: Self::MAX_LEVELS, searches: Self::MAX_SEARCHES })
+        }
+    }
+
+    fn fits(&self, levels: usize, room: &mut usize) -> bool {
+        let (Some(levels), Some(left)) = (levels.checked_sub(1), room.checked_sub(1)) else { return false };
+        *room = left;
+        match &self.wanted {
+            Wanted::Nearest { .. }
+            | Wanted::Mmr { .. }
+            | Wanted::Recommend { .. }
+            | Wanted::Discover { .. }
+            | Wanted::Context { .. }
+            | Wanted::Ordered(_)
+            | Wanted::Sample => true,
+            Wanted::Fuse { arms, .. } | Wanted::Rescore { arms, .. } | Wanted::Refine { arms, .. } => {
+                arms.iter().all(|arm| arm.fits(levels, room))
+            }
+        }
+    }
+
     /// The points named as examples, in the query and all its arms.
     pub(crate) fn examples(&self) -> impl Iterator<Item = &ExternalId> {
         let (examples, arms): (Vec<&Example>, &[Self]) = match &self.wanted {
@@ -57,11 +83,10 @@ impl VectorQuery {
 }
 
 impl Lowering<'_> {
-    /// Lowers a query whose examples were read, perhaps with another limit than its own.
+    /// Lowers a query that is bounded and whose examples were read, perhaps with another limit than its own.
     pub(crate) fn lower(&self, query: &VectorQuery, limit: Option<usize>) -> Result<Lowered, VectorError> {
-        let mut room = VectorQuery::MAX_SEARCHES;
         let limit = limit.unwrap_or(query.hits());
-        let search = self.search(query, limit, VectorQuery::MAX_LEVELS, &mut room)?;
+        let search = self.search(query, limit)?;
         let (Some(mut search), named) = (search, query.examples().collect::<HashSet<_>>()) else { return Ok(None) };
         if !named.is_empty() {
             let keys = named.into_iter().map(|id| self.key(id)).collect::<Result<_, _>>()?;
@@ -74,30 +99,18 @@ impl Lowering<'_> {
         Ok(Some(search))
     }
 
-    fn search(
-        &self,
-        query: &VectorQuery,
-        limit: usize,
-        levels: usize,
-        room: &mut usize,
-    ) -> Result<Lowered, VectorError> {
-        let too_large =
-            VectorError::QueryTooLarge { levels: VectorQuery::MAX_LEVELS, searches: VectorQuery::MAX_SEARCHES };
-        let (Some(levels), Some(left)) = (levels.checked_sub(1), room.checked_sub(1)) else { return Err(too_large) };
-        *room = left;
+    fn search(&self, query: &VectorQuery, limit: usize) -> Result<Lowered, VectorError> {
         let condition = match self.condition(query.filter.as_ref())? {
             Reduced::Nothing => return Ok(None),
             Reduced::Everything => None,
             Reduced::Some(condition) => Some(condition),
         };
-        let mut arms = |arms: &[VectorQuery]| {
+        let arms = |arms: &[VectorQuery]| {
             if arms.is_empty() {
                 return Err(VectorError::NoArm);
             }
             let depth = depth(limit);
-            arms.iter()
-                .map(|arm| self.search(arm, arm.limit.unwrap_or(depth), levels, room))
-                .collect::<Result<Vec<_>, _>>()
+            arms.iter().map(|arm| self.search(arm, arm.limit.unwrap_or(depth))).collect::<Result<Vec<_>, _>>()
         };
         let find = match &query.wanted {
             Wanted::Nearest { using, input } => {
@@ -135,6 +148,7 @@ impl Lowering<'_> {
                 Find::Fuse { fusion, arms: found.into_iter().flatten().collect() }
             }
             Wanted::Rescore { score, arms: wanted } => {
+                score.ensure_bounded()?;
                 let found = arms(wanted)?;
                 let score = self.expression(score, &found)?;
                 let arms: Vec<_> = found.into_iter().flatten().collect();

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::error::VectorError;
 use crate::filter::{Filter, Place};
 use crate::id::ExternalId;
 use crate::payload::PayloadKey;
@@ -60,6 +61,40 @@ pub enum Decay {
     Exponential,
     /// As a bell.
     Gauss,
+}
+
+impl<Id> Expression<Id> {
+    /// The most levels of a formula: back ends walk it, and a deep one would run out of stack.
+    pub const MAX_LEVELS: usize = 16;
+
+    /// The most parts of a formula.
+    pub const MAX_PARTS: usize = 256;
+
+    /// # Errors
+    /// [`VectorError::FormulaTooLarge`].
+    pub(crate) fn ensure_bounded(&self) -> Result<(), VectorError> {
+        if self.fits(Self::MAX_LEVELS, &mut Self::MAX_PARTS.clone()) {
+            Ok(())
+        } else {
+            Err(VectorError::FormulaTooLarge { parts: Self::MAX_PARTS, levels: Self::MAX_LEVELS })
+        }
+    }
+
+    fn fits(&self, levels: usize, room: &mut usize) -> bool {
+        let (Some(levels), Some(left)) = (levels.checked_sub(1), room.checked_sub(1)) else { return false };
+        *room = left;
+        match self {
+            Self::Number(_)
+            | Self::Score(_)
+            | Self::Value(..)
+            | Self::When(_)
+            | Self::Datetime(..)
+            | Self::Distance(..) => true,
+            Self::Sum(all) | Self::Product(all) => all.iter().all(|one| one.fits(levels, room)),
+            Self::Quotient(one, two, _) => one.fits(levels, room) && two.fits(levels, room),
+            Self::Negative(one) | Self::Absolute(one) | Self::Decay { of: one, .. } => one.fits(levels, room),
+        }
+    }
 }
 
 impl<Id> fmt::Debug for Expression<Id> {

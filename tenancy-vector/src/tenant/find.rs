@@ -69,6 +69,7 @@ impl<Of> Vectors<Of> {
 
     /// The vectors of the points that are named as examples.
     async fn examples(&self, entered: &Entered<'_>, queries: &[VectorQuery]) -> Result<Examples, VectorError> {
+        queries.iter().try_for_each(VectorQuery::ensure_bounded)?;
         let named: HashSet<_> = queries.iter().flat_map(VectorQuery::examples).cloned().collect();
         if named.len() > VectorQuery::MAX_EXAMPLES {
             return Err(VectorError::TooMany { most: VectorQuery::MAX_EXAMPLES });

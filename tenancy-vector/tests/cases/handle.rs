@@ -211,6 +211,15 @@ pub(crate) async fn every_kind_of_query_finds_ones_own(tenants: &TestTenants, st
     }
     let deep = (0..5).fold(near(), |inner, _| VectorQuery::fuse(Fusion::ranks(), [inner]));
     assert!(matches!(mine.query(&deep).await, Err(VectorError::QueryTooLarge { .. })));
+    let levels = |more: usize| (1..more).fold(Expression::Score(0), |inner, _| Expression::Negative(Box::new(inner)));
+    let wide = |parts: usize| Expression::Sum(vec![Expression::Score(0); parts - 1]);
+    for (formula, fits) in
+        [(levels(16), true), (levels(17), false), (levels(300), false), (wide(256), true), (wide(257), false)]
+    {
+        let asked = mine.query(&VectorQuery::rescore(formula, [near()])).await;
+        assert_eq!(asked.is_ok(), fits, "{asked:?}");
+        assert!(fits || matches!(asked, Err(VectorError::FormulaTooLarge { .. })), "{asked:?}");
+    }
 }
 
 /// Groups have the best hits of each value, the group with the best hit first.

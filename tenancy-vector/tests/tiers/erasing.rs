@@ -1,13 +1,13 @@
 //! Lives that are erased, wherever they are and in the middle of a move too.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tenancy_core::{Credential, Denial, Reach, StoreVerdict, TenantId};
 use tenancy_testkit::TestTenants;
 use tenancy_vector::{Tier, VectorError, VectorStore};
 
 use crate::cases;
-use crate::house::{House, in_time, numbered};
+use crate::house::{House, PATIENCE, in_time, numbered};
 use crate::stops::{Stops, Watched};
 
 /// Erases `acme` from a store.
@@ -53,7 +53,9 @@ async fn an_erased_life_is_gone_from_both() {
             let (shared, dedicated) = house.counts("acme").await;
             assert!(shared + dedicated >= 600, "{state}: positive control");
 
+            let (began, is_moving) = (Instant::now(), stop.is_some_and(|stop| stop != "nothing stops it"));
             assert_eq!(erase(&house.tenants, &house.store).await, StoreVerdict::Verified, "{state}");
+            assert!(!is_moving || began.elapsed() >= PATIENCE * 2, "what a mover has sent is waited for: {state}");
             let refused = mover.move_to(Tier::Dedicated, |_| {}).await;
             assert!(matches!(refused, Err(VectorError::Denied(Denial::TenantErased))), "{state}: {refused:?}");
             let late = mine.upsert(vec![numbered("late", 1)]).await;

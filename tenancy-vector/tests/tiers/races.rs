@@ -5,11 +5,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use tenancy_core::Denial;
 use tenancy_vector::conformance::ReferenceBackend;
 use tenancy_vector::{
-    BackendError, Change, Filter, MemoryTiers, PayloadKey, Select, Tier, VectorError, VectorName, WriteRequest,
+    BackendError, Change, Filter, MemoryTiers, PayloadKey, Select, TenantVectors, Tier, VectorError, VectorName,
+    WriteRequest,
 };
 use tokio::sync::Notify;
+use tokio::task::JoinHandle;
 
 use crate::cases;
 use crate::fake::{Fake, Hooks};
@@ -165,19 +168,23 @@ async fn a_page_of_a_mover_that_was_taken_over_does_not_come_late() {
     .await;
 }
 
+/// A read that is held before the back end answers, and the life is moved away meanwhile. How many points it finds.
+async fn read_across_a_move(house: &Held, shared: &Holds, mine: &TenantVectors) -> JoinHandle<usize> {
+    shared.hold(Point::BeforeRead);
+    let mine = mine.clone();
+    let slow = tokio::spawn(async move { mine.query(&cases::near()).await.unwrap().len() });
+    shared.held.notified().await;
+    house.move_to("acme", Tier::Dedicated).await.unwrap();
+    slow
+}
+
 /// A read that began before a move and comes to the emptied back end after it looks where the points are now.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_slow_read_finds_what_was_moved_meanwhile() {
     in_time(async {
         let (house, shared, _) = house().await;
         let mine = house.of("acme").await;
-        shared.hold(Point::BeforeRead);
-        let slow = tokio::spawn({
-            let mine = mine.clone();
-            async move { mine.query(&cases::near()).await.unwrap().len() }
-        });
-        shared.held.notified().await;
-        house.move_to("acme", Tier::Dedicated).await.unwrap();
+        let slow = read_across_a_move(&house, &shared, &mine).await;
         shared.go_on.notify_one();
         assert_eq!(slow.await.unwrap(), 2);
     })
@@ -190,19 +197,33 @@ async fn a_slow_read_finds_what_was_moved_there_and_back_meanwhile() {
     in_time(async {
         let (house, shared, _) = house().await;
         let mine = house.of("acme").await;
-        shared.hold(Point::BeforeRead);
-        let slow = tokio::spawn({
-            let mine = mine.clone();
-            async move { mine.query(&cases::near()).await.unwrap().len() }
-        });
-        shared.held.notified().await;
-        house.move_to("acme", Tier::Dedicated).await.unwrap();
+        let slow = read_across_a_move(&house, &shared, &mine).await;
         shared.hold(Point::After);
         shared.go_on.notify_one();
         shared.held.notified().await;
         house.move_to("acme", Tier::Shared).await.unwrap();
         shared.go_on.notify_one();
         assert_eq!(slow.await.unwrap(), 2);
+    })
+    .await;
+}
+
+/// A tenant that is erased while a back end answers the mover: nothing is written of it any more.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mover_writes_nothing_of_an_erased_life() {
+    in_time(async {
+        let (house, shared, dedicated) = house().await;
+        let mover = house.mover("acme").await;
+        let moving = tokio::spawn(async move { mover.move_to(Tier::Dedicated, |_| {}).await });
+        tokio::time::sleep(PATIENCE / 2).await;
+        shared.hold(Point::After);
+        dedicated.hold(Point::BeforeWrite);
+        shared.held.notified().await;
+        house.tenants.erase("acme");
+        shared.go_on.notify_one();
+        let moved = moving.await.unwrap();
+        assert!(matches!(moved, Err(VectorError::Denied(Denial::TenantErased))), "{moved:?}");
+        assert!(dedicated.at.lock().unwrap().is_some(), "no write came to the other back end");
     })
     .await;
 }
