@@ -72,8 +72,8 @@ fn encode<P: KeyParts>(realm: &[u8; 16], context: &TenantContext, parts: &P) -> 
     outcome.map(|()| fields)
 }
 
-/// When a question is asked: the cache epoch and the versions of the tenant's documents and of shared ones, read *before* anything is
-/// retrieved. Bound to the tenant; what it holds is not shown.
+/// When a question is asked: the cache epoch and the versions of the tenant's documents and of shared ones, read
+/// *before* anything is retrieved. Bound to the tenant; what it holds is not shown.
 pub struct Moment(Scoped<Read>);
 
 pub(crate) struct Read {

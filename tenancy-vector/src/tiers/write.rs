@@ -22,9 +22,7 @@ impl TieredBackend {
         scope: &VectorScope<'_>,
         request: WriteRequest,
     ) -> Result<(), BackendError> {
-        if self.in_time(self.write_plain(scope, &request)).await? {
-            return Ok(());
-        }
+        let Some(request) = self.in_time(self.write_plain(scope, request)).await? else { return Ok(()) };
         let (schema, writes) = request.into_parts();
         // Which points meet a condition is looked up when the writes before it are done.
         for part in writes.chunk_by(|one, two| condition(one).is_none() && condition(two).is_none()) {
@@ -38,14 +36,17 @@ impl TieredBackend {
         Ok(())
     }
 
-    /// Writes, if writes are not noted.
-    async fn write_plain(&self, scope: &VectorScope<'_>, request: &WriteRequest) -> Result<bool, BackendError> {
+    /// Writes, if writes are not noted; gives the request back where they are.
+    async fn write_plain(
+        &self,
+        scope: &VectorScope<'_>,
+        request: WriteRequest,
+    ) -> Result<Option<WriteRequest>, BackendError> {
         let at = self.open_placement(scope).await?;
-        let is_plain = at.writes() == Writes::Plain;
-        if is_plain {
-            self.of(at.reads).write(scope, request.clone()).await?;
+        match at.writes() {
+            Writes::Plain => self.of(at.reads).write(scope, request).await.map(|()| None),
+            Writes::Noted | Writes::Wait => Ok(Some(request)),
         }
-        Ok(is_plain)
     }
 
     /// Writes that name their points.
