@@ -6,7 +6,6 @@
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
-use std::time::Duration;
 
 use zeroize::Zeroizing;
 
@@ -138,9 +137,8 @@ impl CrossTenantGrant {
     ///
     /// # Errors
     /// [`Denial::ForeignRealm`], [`GrantFault::Expired`](crate::GrantFault::Expired),
-    /// [`GrantFault::Revoked`](crate::GrantFault::Revoked), and
-    /// [`GrantFault::OutOfReach`](crate::GrantFault::OutOfReach) for a
-    /// grant that was not opened for this corpus ([`Reach::Corpus`](crate::Reach::Corpus)); all recorded. And
+    /// [`GrantFault::Revoked`](crate::GrantFault::Revoked), and [`GrantFault::OutOfReach`](crate::GrantFault::OutOfReach)
+    /// for a grant that was not opened for this corpus ([`Reach::Corpus`](crate::Reach::Corpus)); all recorded. And
     /// [`Denial::AuditUnavailable`]. Dropped: recorded as `cancelled`, or on record without having happened.
     pub async fn publish(&self, gate: &Gate, corpus: &Corpus, action: &'static str) -> Result<Publication<'_>, Denial> {
         let store = Some(gate.store());
@@ -158,12 +156,6 @@ impl CrossTenantGrant {
 }
 
 impl Publication<'_> {
-    /// How long it may still be used.
-    #[must_use]
-    pub fn remaining(&self) -> Duration {
-        self.grant.remaining()
-    }
-
     /// The corpus.
     #[must_use]
     pub const fn corpus(&self) -> &Corpus {
@@ -194,7 +186,8 @@ impl Publication<'_> {
             Ok(()) => Ok(change),
             Err(denial) => {
                 realm.recorder.count(Metric::Denied { rule: denial.rule() });
-                change.end(Outcome::Denied, Some(denial.rule())).await?;
+                // What can't be settled runs out by itself; the denial is what matters.
+                let _settled = change.end(Outcome::Denied, Some(denial.rule())).await;
                 Err(denial)
             }
         }
