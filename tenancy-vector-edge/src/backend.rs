@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tenancy_core::{Life, StoreVerdict};
+use tenancy_vector::turns::Turns;
 use tenancy_vector::{
     BackendError, CountRequest, FacetRequest, FilterValue, PointKey, QueryRequest, Schema, ScoredPayload,
     ScrollRequest, StoredPayload, VectorBackend, VectorScope, Write, WriteRequest,
@@ -16,11 +17,12 @@ use crate::shards::Shards;
 
 /// Keeps every life's points in a shard directory of its own, named by the partition. Cheap to clone.
 ///
-/// The engine blocks, so it runs on Tokio's threads for blocking work. A call whose future is dropped runs to its end
-/// there, owning what it needs.
+/// The engine blocks, so it runs on Tokio's threads for blocking work, of which each life has a share. A call whose future is
+/// dropped runs to its end there, owning what it needs.
 #[derive(Clone)]
 pub struct EdgeBackend {
     shards: Arc<Shards>,
+    turns: Turns,
 }
 
 impl EdgeBackend {
@@ -29,7 +31,8 @@ impl EdgeBackend {
     /// # Errors
     /// [`EdgeError::Locked`] when another back end has the directory; [`EdgeError::Io`].
     pub fn open(options: EdgeOptions) -> Result<Self, EdgeError> {
-        Shards::open(options).map(|shards| Self { shards: Arc::new(shards) })
+        let turns = Turns::new(options.max_calls);
+        Shards::open(options).map(|shards| Self { shards: Arc::new(shards), turns })
     }
 
     /// Reads in a partition; `T::default()` where there is none.
@@ -39,16 +42,24 @@ impl EdgeBackend {
         act: impl FnOnce(&Shard, Life) -> Result<T, BackendError> + Send + 'static,
     ) -> Result<T, BackendError> {
         let (life, partition) = (scope.life(), scope.partition().to_owned());
-        self.blocking(move |shards| Ok(shards.with(&partition, |shard| act(shard, life))?.unwrap_or_default())).await
+        self.blocking(scope, move |shards| Ok(shards.with(&partition, |shard| act(shard, life))?.unwrap_or_default()))
+            .await
     }
 
     async fn blocking<T: Send + 'static>(
         &self,
+        scope: &VectorScope<'_>,
         work: impl FnOnce(&Shards) -> Result<T, BackendError> + Send + 'static,
     ) -> Result<T, BackendError> {
         let shards = Arc::clone(&self.shards);
+        // A life's calls wait for each other, on threads: without a share they would hold every thread there is.
+        let turn = self.turns.take(scope).await;
+        let work = move || {
+            let _until_it_is_done = turn;
+            work(&shards)
+        };
         // A panic of the engine ends the call, not the process.
-        tokio::task::spawn_blocking(move || work(&shards)).await.map_err(BackendError::failed)?
+        tokio::task::spawn_blocking(work).await.map_err(BackendError::failed)?
     }
 }
 
@@ -62,7 +73,7 @@ impl VectorBackend for EdgeBackend {
 
     async fn write(&self, scope: &VectorScope<'_>, request: WriteRequest) -> Result<(), BackendError> {
         let (life, partition) = (scope.life(), scope.partition().to_owned());
-        self.blocking(move |shards| {
+        self.blocking(scope, move |shards| {
             if request.writes().iter().any(stores) {
                 let schema = request.schema().clone();
                 return shards.with_made(&partition, schema, |shard| shard.write(life, request));
@@ -78,7 +89,7 @@ impl VectorBackend for EdgeBackend {
         requests: Vec<QueryRequest>,
     ) -> Result<Vec<Vec<ScoredPayload>>, BackendError> {
         let (life, partition) = (scope.life(), scope.partition().to_owned());
-        self.blocking(move |shards| {
+        self.blocking(scope, move |shards| {
             let answers =
                 shards.with(&partition, |shard| requests.iter().map(|request| shard.query(life, request)).collect())?;
             // No partition: no points, for each of the queries.
@@ -118,12 +129,12 @@ impl VectorBackend for EdgeBackend {
 
     async fn drop_partition(&self, scope: &VectorScope<'_>) -> Result<(), BackendError> {
         let partition = scope.partition().to_owned();
-        self.blocking(move |shards| shards.drop_partition(&partition)).await
+        self.blocking(scope, move |shards| shards.drop_partition(&partition)).await
     }
 
     async fn verify_dropped(&self, scope: &VectorScope<'_>) -> Result<StoreVerdict, BackendError> {
         let partition = scope.partition().to_owned();
-        let remains = self.blocking(move |shards| shards.remains(&partition)).await?;
+        let remains = self.blocking(scope, move |shards| shards.remains(&partition)).await?;
         Ok(if remains { StoreVerdict::Failed } else { StoreVerdict::Verified })
     }
 }

@@ -49,7 +49,7 @@ enum State {
 
 impl Shards {
     pub(crate) fn open(options: EdgeOptions) -> Result<Self, EdgeError> {
-        let EdgeOptions { root, max_open_shards } = options;
+        let EdgeOptions { root, max_open_shards, max_calls: _ } = options;
         let lock = files::lock_root(&root)?;
         let permits = Permits::new(max_open_shards);
         Ok(Self { root, slots: Mutex::default(), permits, clock: AtomicU64::new(0), _lock: lock })

@@ -8,6 +8,7 @@ mod cases;
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tenancy_core::{Credential, CrossTenantGrant, Denial, Reach, StoreVerdict, TenantId};
@@ -249,4 +250,46 @@ async fn what_a_crash_left_of_a_shard_is_no_shard() {
     assert_eq!(mine.count(None).await.unwrap(), 0, "half dropped is dropped");
     mine.upsert(vec![cases::point("A2", 0.5, "a")]).await.unwrap();
     assert_eq!(mine.count(None).await.unwrap(), 1, "and nothing of it comes back");
+}
+
+/// Writes of a life wait for each other, each on a thread. They leave some to the neighbours.
+#[test]
+fn a_flood_of_one_life_leaves_threads_to_others() {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(2).max_blocking_threads(8).enable_all().build().unwrap();
+    let in_time = async { tokio::time::timeout(Duration::from_secs(60), flood()).await.unwrap() };
+    let done = runtime.block_on(in_time);
+    assert!(done < FLOOD / 2, "the neighbour waited for {done} of {FLOOD} writes");
+}
+
+const FLOOD: usize = 60;
+
+/// How many of the writes were done when the neighbour had its answer.
+async fn flood() -> usize {
+    let root = tempfile::tempdir().unwrap();
+    let tenants = TestTenants::new().await;
+    let backend = EdgeBackend::open(EdgeOptions::new(root.path()).max_calls(8)).unwrap();
+    let store = VectorStore::new(tenants.realm(), backend, cases::schema());
+    let (mine, theirs) = (cases::of(&tenants, &store, "acme").await, cases::of(&tenants, &store, "globex").await);
+    theirs.upsert(vec![cases::point("x", 0.5, "b")]).await.unwrap();
+    let done = Arc::new(AtomicUsize::new(0));
+    let writes: Vec<_> = (0..FLOOD)
+        .map(|n| {
+            let (mine, done) = (mine.clone(), Arc::clone(&done));
+            tokio::spawn(async move {
+                mine.upsert((0..20).map(|at| cases::point(&format!("{n}:{at}"), 0.5, "a")).collect()).await.unwrap();
+                done.fetch_add(1, Ordering::Relaxed);
+            })
+        })
+        .collect();
+    while done.load(Ordering::Relaxed) == 0 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert_eq!(theirs.count(None).await.unwrap(), 1);
+    let before = done.load(Ordering::Relaxed);
+    for write in writes {
+        write.await.unwrap();
+    }
+    assert_eq!(mine.count(None).await.unwrap(), 20 * FLOOD as u64, "positive control");
+    before
 }

@@ -166,6 +166,7 @@ mod tag;
 mod tenant;
 mod text;
 mod tiers;
+pub mod turns;
 mod vector;
 
 // The public interface is:

@@ -1,4 +1,4 @@
-//! The connection: one request at a time through it, each bounded in time and counted.
+//! The connection: so many requests at a time through it, each bounded in time and counted, and a share of them for each life.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -9,7 +9,6 @@ use qdrant_client::qdrant::points_client::PointsClient;
 use qdrant_client::qdrant::qdrant_client::QdrantClient;
 use secrecy::ExposeSecret;
 use tenancy_core::{BoxError, Redacted};
-use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout};
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::service::Interceptor;
@@ -21,6 +20,7 @@ use super::breaker::Breakers;
 use super::error::{QdrantError, Version};
 use super::options::QdrantOptions;
 use crate::error::BackendError;
+use crate::turns::Turns;
 
 /// The generated clients on a channel of our own. Those of the client's high level send every request again on their
 /// own, writes too, trust the system's authorities alone, and print.
@@ -49,7 +49,7 @@ impl Interceptor for ApiKey {
 /// A server, and how it has been doing.
 pub(super) struct Link {
     clients: Clients,
-    turns: Semaphore,
+    turns: Turns,
     breakers: Breakers,
     timeout: Duration,
     retries: u32,
@@ -91,7 +91,7 @@ impl Link {
         };
         let link = Self {
             clients,
-            turns: Semaphore::new(options.concurrency),
+            turns: Turns::new(options.concurrency),
             breakers: Breakers::new(options.failures, options.open_for),
             timeout: options.timeout,
             retries: options.retries,
@@ -148,9 +148,9 @@ impl Link {
             return Err(Failure::BreakerOpen);
         }
         let until = Instant::now() + self.timeout;
-        // Nobody closes the semaphore; a turn that did not come is nobody's failure.
-        let turn = tokio::time::timeout_at(until, self.turns.acquire()).await;
-        let Ok(Ok(_turn)) = turn else { return Err(Failure::TimedOut) };
+        // A turn that did not come is nobody's failure. What concerns all lives waits in a lane of its own.
+        let turn = tokio::time::timeout_at(until, self.turns.take_as(about.life.unwrap_or_default())).await;
+        let Ok(_turn) = turn else { return Err(Failure::TimedOut) };
         let work = async {
             self.ensure_version().await?;
             let mut request = Request::new(request);

@@ -68,7 +68,8 @@ impl QdrantOptions {
         self
     }
 
-    /// Sets how many requests are under way at most; 64 unless set, and at least 1.
+    /// Sets how many requests are under way at most; 64 unless set, and at least 1. A life has no more of them than are
+    /// free: at most half, and one is left for whoever comes next. See [`Turns`](crate::turns::Turns).
     #[must_use]
     pub fn concurrency(mut self, requests: usize) -> Self {
         self.concurrency = requests.clamp(1, 10_000);
