@@ -106,6 +106,13 @@ pub enum VectorError {
         /// The limit of nesting.
         levels: usize,
     },
+    /// Texts, lists or vectors with too many bytes, in a filter, in the queries of one call or in its changes together.
+    /// Nothing was sent.
+    #[error("what is asked for has at most {most} bytes")]
+    TooHeavy {
+        /// The limit in bytes: of a filter, a text, or a call.
+        most: usize,
+    },
     /// A condition on the point itself where the objects of a list are looked at.
     #[error("ids and vectors belong to a point, not to an object in its payload")]
     FilterNested,

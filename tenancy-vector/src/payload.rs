@@ -104,11 +104,11 @@ impl fmt::Debug for PayloadKey {
 
 /// Refuses a payload that brings a key of ours, in any spelling, or is too large.
 pub(crate) fn ensure_storable(payload: &Map<String, Value>) -> Result<(), VectorError> {
-    ensure_storable_at(payload, None)
+    ensure_storable_at(payload, None).map(drop)
 }
 
-/// The same of what is put into the object at a key: it is as deep as both together.
-pub(crate) fn ensure_storable_at(payload: &Map<String, Value>, at: Option<&PayloadKey>) -> Result<(), VectorError> {
+/// The same of what is put into the object at a key: it is as deep as both together. How many bytes it has.
+pub(crate) fn ensure_storable_at(payload: &Map<String, Value>, at: Option<&PayloadKey>) -> Result<usize, VectorError> {
     let steps = at.map_or(0, |at| at.0.split('.').count());
     if payload.keys().any(|key| first_step(key) == Some(reserved::KEY)) {
         return Err(VectorError::ReservedKey);
@@ -121,7 +121,8 @@ pub(crate) fn ensure_storable_at(payload: &Map<String, Value>, at: Option<&Paylo
         return Err(too_large);
     }
     let mut room = Room(MAX_PAYLOAD_BYTES);
-    serde_json::to_writer(&mut room, payload).map_err(|_| too_large)
+    serde_json::to_writer(&mut room, payload).map_err(|_| too_large)?;
+    Ok(MAX_PAYLOAD_BYTES - room.0)
 }
 
 /// The first step of a key read as a JSON path, or `None` if it is not one. Engines take Unicode letters in bare names.

@@ -127,6 +127,9 @@ impl Default for TextOptions {
 /// The vector that an input stands for under a name.
 pub(crate) fn vector(schema: &Schema, name: &VectorName, input: &Input, side: Side) -> Result<Vector, VectorError> {
     let vector = match (input, schema.vector(name)) {
+        (Input::Text(text), _) if text.len() > Input::MAX_TEXT_BYTES => {
+            return Err(VectorError::TooHeavy { most: Input::MAX_TEXT_BYTES });
+        }
         (Input::Text(text), Some(VectorKind::Text(options))) => Vector::Sparse(options.encode(text, side)?),
         (Input::Text(_), Some(_)) => return Err(VectorError::WrongKind),
         (Input::Text(_), None) => return Err(VectorError::UnknownVector),

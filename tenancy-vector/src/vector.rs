@@ -109,6 +109,15 @@ impl Vector {
     pub fn is_empty(&self) -> bool {
         matches!(self, Self::Sparse(sparse) if sparse.is_empty())
     }
+
+    /// How many bytes its numbers are.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Dense(dense) => 4 * dense.dimension(),
+            Self::Sparse(sparse) => 8 * sparse.indices.len(),
+            Self::Multi(multi) => 4 * multi.rows.len() * multi.dimension(),
+        }
+    }
 }
 
 impl From<DenseVector> for Vector {
@@ -135,8 +144,21 @@ impl From<MultiVector> for Vector {
 pub enum Input {
     /// A vector.
     Vector(Vector),
-    /// A text, for a vector that the schema has as [`VectorKind::Text`](crate::VectorKind::Text).
+    /// A text, for a vector that the schema has as [`VectorKind::Text`](crate::VectorKind::Text); at most
+    /// [`MAX_TEXT_BYTES`](Self::MAX_TEXT_BYTES).
     Text(String),
+}
+
+impl Input {
+    /// The most bytes of a text.
+    pub const MAX_TEXT_BYTES: usize = 1024 * 1024;
+
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Vector(vector) => vector.bytes(),
+            Self::Text(text) => text.len(),
+        }
+    }
 }
 
 impl<V: Into<Vector>> From<V> for Input {

@@ -1,5 +1,6 @@
 //! The caller's own conditions, beside the tenant condition and never merged with it.
 
+mod bounds;
 mod geo;
 mod judge;
 mod reduce;
@@ -11,6 +12,7 @@ use std::time::SystemTime;
 pub use geo::{Area, Place};
 pub use value::{FilterValue, Range};
 
+pub(crate) use bounds::{ID, take};
 pub(crate) use reduce::Reduced;
 
 use crate::error::VectorError;
@@ -91,49 +93,6 @@ impl Filter {
     #[expect(clippy::should_implement_trait, reason = "`!filter` reads worse than `filter.not()`")]
     pub fn not(self) -> Self {
         Self::Not(Box::new(self))
-    }
-
-    /// Refuses what is too large for an engine, or empty where that would mean everything.
-    pub(crate) fn ensure_sound(&self) -> Result<(), VectorError> {
-        let mut room = MAX_CONDITIONS;
-        self.measure(MAX_LEVELS, &mut room)
-    }
-
-    fn measure(&self, levels: usize, room: &mut usize) -> Result<(), VectorError> {
-        let too_large = || VectorError::FilterTooLarge { conditions: MAX_CONDITIONS, levels: MAX_LEVELS };
-        let levels = levels.checked_sub(1).ok_or_else(too_large)?;
-        let weight = match self {
-            Self::AnyOf(_, values) => values.len().max(1),
-            Self::HasId(ids) => ids.len().max(1),
-            Self::Words(_, words) => 1 + words.text().len() / BYTES_OF_A_WORD,
-            Self::Inside(_, area) => area.corners().max(1),
-            _one => 1,
-        };
-        *room = room.checked_sub(weight).ok_or_else(too_large)?;
-        match self {
-            Self::Equals(..)
-            | Self::AnyOf(..)
-            | Self::Within(..)
-            | Self::During(..)
-            | Self::Items(..)
-            | Self::IsEmpty(_)
-            | Self::IsNull(_)
-            | Self::HasId(_)
-            | Self::HasVector(_) => Ok(()),
-            Self::Inside(_, area) => area.ensure_sound(),
-            Self::Words(_, words) if words.text().trim().is_empty() => Err(VectorError::FilterEmpty),
-            Self::Words(..) => Ok(()),
-            Self::All(filters) if filters.is_empty() => Err(VectorError::FilterEmpty),
-            Self::AtLeast(0, _) => Err(VectorError::FilterEmpty),
-            Self::All(filters) | Self::Any(filters) | Self::AtLeast(_, filters) => {
-                filters.iter().try_for_each(|filter| filter.measure(levels, room))
-            }
-            Self::Not(filter) => filter.measure(levels, room),
-            Self::Nested(_, filter) => {
-                filter.measure(levels, room)?;
-                if filter.names_points() { Err(VectorError::FilterNested) } else { Ok(()) }
-            }
-        }
     }
 
     /// Refuses a condition on a key whose index takes its values for something else: engines then answer by the index,
@@ -220,10 +179,6 @@ impl fmt::Debug for Words {
     }
 }
 
-const MAX_CONDITIONS: usize = 4096;
-const MAX_LEVELS: usize = 16;
-const BYTES_OF_A_WORD: usize = 8;
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -263,18 +218,6 @@ mod tests {
             };
             assert_eq!(found, want, "{filter:?}");
         }
-    }
-
-    #[test]
-    fn a_filter_is_bounded_and_never_an_empty_conjunction() {
-        assert!(matches!(Filter::All(vec![]).ensure_sound(), Err(VectorError::FilterEmpty)));
-        assert!(matches!(not(Filter::All(vec![])).ensure_sound(), Err(VectorError::FilterEmpty)));
-        let deep = |levels| (1..levels).fold(one(), |inner, _| not(inner));
-        assert!(deep(16).ensure_sound().is_ok());
-        assert!(matches!(deep(17).ensure_sound(), Err(VectorError::FilterTooLarge { .. })));
-        let wide = |n: usize| Filter::AnyOf(key(), vec![1.into(); n]);
-        assert!(wide(4096).ensure_sound().is_ok());
-        assert!(matches!(wide(4097).ensure_sound(), Err(VectorError::FilterTooLarge { .. })));
     }
 
     #[test]

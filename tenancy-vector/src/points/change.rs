@@ -6,10 +6,10 @@ use tenancy_core::Denial;
 
 use super::{Points, ensure_batch};
 use crate::error::VectorError;
-use crate::filter::Reduced;
+use crate::filter::{Reduced, take};
 use crate::id::ExternalId;
 use crate::name::VectorName;
-use crate::payload::{PayloadKey, ensure_storable, ensure_storable_at};
+use crate::payload::{PayloadKey, ensure_storable};
 use crate::point::Point;
 use crate::request::{Selector, TaggedVectors, UpsertMode, Write};
 use crate::tag;
@@ -21,6 +21,8 @@ impl Points {
     /// What several changes ask for, in their order; nothing where nothing can be meant.
     pub(crate) fn changes(&self, changes: Vec<Change>) -> Result<Vec<Write>, VectorError> {
         ensure_batch(changes.iter().map(Change::items).sum())?;
+        let mut room = Change::MAX_BYTES;
+        changes.iter().try_for_each(|change| take(&mut room, change.bytes()?, Change::MAX_BYTES))?;
         let mut writes = Vec::with_capacity(changes.len());
         for change in changes {
             self.lower_change(change, &mut writes)?;
@@ -49,7 +51,6 @@ impl Points {
                 }
             }
             Change::SetPayload(select, values, at) => {
-                ensure_storable_at(&values, at.as_ref())?;
                 if at.as_ref().is_some_and(PayloadKey::goes_through_a_list) {
                     return Err(VectorError::BadKey);
                 }

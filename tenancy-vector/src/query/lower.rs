@@ -34,50 +34,25 @@ impl VectorQuery {
         self.limit.unwrap_or(DEFAULT_LIMIT)
     }
 
-    /// Refuses what is too large before anything walks it.
-    pub(crate) fn ensure_bounded(&self) -> Result<(), VectorError> {
-        if self.fits(Self::MAX_LEVELS, &mut Self::MAX_SEARCHES.clone()) {
-            Ok(())
-        } else {
-            Err(VectorError::QueryTooLarge { levels: Self::MAX_LEVELS, searches: Self::MAX_SEARCHES })
-        }
-    }
-
-    fn fits(&self, levels: usize, room: &mut usize) -> bool {
-        let (Some(levels), Some(left)) = (levels.checked_sub(1), room.checked_sub(1)) else { return false };
-        *room = left;
-        match &self.wanted {
-            Wanted::Nearest { .. }
-            | Wanted::Mmr { .. }
-            | Wanted::Recommend { .. }
-            | Wanted::Discover { .. }
-            | Wanted::Context { .. }
-            | Wanted::Ordered(_)
-            | Wanted::Sample => true,
-            Wanted::Fuse { arms, .. } | Wanted::Rescore { arms, .. } | Wanted::Refine { arms, .. } => {
-                arms.iter().all(|arm| arm.fits(levels, room))
-            }
-        }
-    }
-
     /// The points named as examples, in the query and all its arms.
     pub(crate) fn examples(&self) -> impl Iterator<Item = &ExternalId> {
-        let (examples, arms): (Vec<&Example>, &[Self]) = match &self.wanted {
-            Wanted::Nearest { .. } | Wanted::Mmr { .. } | Wanted::Ordered(_) | Wanted::Sample => (Vec::new(), &[]),
-            Wanted::Recommend { like, unlike, .. } => (like.iter().chain(unlike).collect(), &[]),
-            Wanted::Discover { target, pairs, .. } => {
-                (pairs.iter().flat_map(|(one, two)| [one, two]).chain([target]).collect(), &[])
-            }
-            Wanted::Context { pairs, .. } => (pairs.iter().flat_map(|(one, two)| [one, two]).collect(), &[]),
-            Wanted::Fuse { arms, .. } | Wanted::Rescore { arms, .. } | Wanted::Refine { arms, .. } => {
-                (Vec::new(), arms)
-            }
+        let examples: Vec<&Example> = match &self.wanted {
+            Wanted::Recommend { like, unlike, .. } => like.iter().chain(unlike).collect(),
+            Wanted::Discover { target, pairs: both, .. } => pairs(both).into_iter().chain([target]).collect(),
+            Wanted::Context { pairs: both, .. } => pairs(both),
+            Wanted::Nearest { .. }
+            | Wanted::Mmr { .. }
+            | Wanted::Ordered(_)
+            | Wanted::Sample
+            | Wanted::Fuse { .. }
+            | Wanted::Rescore { .. }
+            | Wanted::Refine { .. } => Vec::new(),
         };
         let own = examples.into_iter().filter_map(|example| match example {
             Example::Point(id) => Some(id),
             Example::Input(_) => None,
         });
-        let theirs: Vec<_> = arms.iter().flat_map(Self::examples).collect();
+        let theirs: Vec<_> = self.arms().iter().flat_map(Self::examples).collect();
         own.chain(theirs)
     }
 }
@@ -148,7 +123,6 @@ impl Lowering<'_> {
                 Find::Fuse { fusion, arms: found.into_iter().flatten().collect() }
             }
             Wanted::Rescore { score, arms: wanted } => {
-                score.ensure_bounded()?;
                 let found = arms(wanted)?;
                 let score = self.expression(score, &found)?;
                 let arms: Vec<_> = found.into_iter().flatten().collect();
@@ -231,14 +205,11 @@ impl Lowering<'_> {
                 Some(Some(_)) => Expression::Score(arms.iter().take(*arm).flatten().count()),
             },
             Expression::Value(key, or) => Expression::Value(key.clone(), finite(*or)?),
-            Expression::When(filter) => {
-                filter.ensure_sound()?;
-                match self.condition(Some(filter))? {
-                    Reduced::Nothing => Expression::Number(0.0),
-                    Reduced::Everything => Expression::Number(1.0),
-                    Reduced::Some(condition) => Expression::When(Box::new(condition)),
-                }
-            }
+            Expression::When(filter) => match self.condition(Some(filter))? {
+                Reduced::Nothing => Expression::Number(0.0),
+                Reduced::Everything => Expression::Number(1.0),
+                Reduced::Some(condition) => Expression::When(Box::new(condition)),
+            },
             Expression::Datetime(key, or) => Expression::Datetime(key.clone(), finite(*or)?),
             Expression::Distance(place, key, or) => Expression::Distance(*place, key.clone(), finite(*or)?),
             Expression::Sum(all) => Expression::Sum(all.iter().map(inner).collect::<Result<_, _>>()?),
@@ -255,6 +226,10 @@ impl Lowering<'_> {
             }
         })
     }
+}
+
+fn pairs(pairs: &[(Example, Example)]) -> Vec<&Example> {
+    pairs.iter().flat_map(|(one, two)| [one, two]).collect()
 }
 
 /// The average of some vectors, moved away from the average of others: `like + (like - unlike)`, as Qdrant does.

@@ -1,5 +1,6 @@
 //! What a caller asks for.
 
+mod bounds;
 mod fusion;
 mod lower;
 
@@ -81,6 +82,10 @@ impl VectorQuery {
 
     /// The most points that are named as examples.
     pub const MAX_EXAMPLES: usize = 256;
+
+    /// The most bytes of the queries of one call: of their filters, each as often as there are searches that it narrows,
+    /// and their vectors, texts and formulas. A server takes twice as much.
+    pub const MAX_BYTES: usize = 16 * 1024 * 1024;
 
     /// The points nearest to a vector, or to a text where the schema has texts under that name. Ten of them unless
     /// [`limit`](Self::limit) says otherwise.
@@ -221,8 +226,8 @@ impl VectorQuery {
     /// asked for too.
     ///
     /// # Errors
-    /// [`VectorError::FilterEmpty`], [`VectorError::FilterTooLarge`], [`VectorError::FilterNested`],
-    /// [`VectorError::BadPlace`].
+    /// [`VectorError::FilterEmpty`], [`VectorError::FilterTooLarge`], [`VectorError::TooHeavy`],
+    /// [`VectorError::FilterNested`], [`VectorError::BadPlace`].
     pub fn filter(mut self, filter: Filter) -> Result<Self, VectorError> {
         let all = match self.filter.take() {
             Some(first) => Filter::All(vec![first, filter]),

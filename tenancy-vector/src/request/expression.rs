@@ -97,6 +97,27 @@ impl<Id> Expression<Id> {
     }
 }
 
+impl Expression {
+    /// How many bytes a formula that is bounded has.
+    ///
+    /// # Errors
+    /// Those of the filters in it.
+    pub(crate) fn bytes(&self) -> Result<usize, VectorError> {
+        let all = |all: &[Self]| all.iter().map(Self::bytes).sum::<Result<usize, _>>();
+        let inner = match self {
+            Self::Number(_) | Self::Score(_) => 0,
+            Self::Value(key, _) | Self::Datetime(key, _) | Self::Distance(_, key, _) => key.as_str().len(),
+            Self::When(filter) => filter.ensure_sound()?,
+            Self::Sum(terms) | Self::Product(terms) => all(terms)?,
+            Self::Quotient(one, two, _) => one.bytes()? + two.bytes()?,
+            Self::Negative(one) | Self::Absolute(one) | Self::Decay { of: one, .. } => one.bytes()?,
+        };
+        Ok(PART + inner)
+    }
+}
+
+const PART: usize = 32;
+
 impl<Id> fmt::Debug for Expression<Id> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Expression(..)")

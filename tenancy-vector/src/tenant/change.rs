@@ -10,7 +10,7 @@ use crate::error::VectorError;
 use crate::filter::Filter;
 use crate::id::ExternalId;
 use crate::name::VectorName;
-use crate::payload::PayloadKey;
+use crate::payload::{PayloadKey, ensure_storable_at};
 use crate::point::Point;
 use crate::vector::Input;
 
@@ -58,7 +58,8 @@ impl TenantVectors {
     ///
     /// # Errors
     /// Those of the parts against the schema, with nothing changed; [`VectorError::TooMany`] for more than
-    /// [`MAX_BATCH`](Self::MAX_BATCH) points and ids together; [`VectorError::Unsettled`], with everything changed;
+    /// [`MAX_BATCH`](Self::MAX_BATCH) points and ids together; [`VectorError::TooHeavy`] beyond [`Change::MAX_BYTES`];
+    /// [`VectorError::Unsettled`], with everything changed;
     /// [`VectorError::Backend`].
     pub async fn change(&self, changes: Vec<Change>) -> Result<(), VectorError> {
         let this = self.clone();
@@ -77,6 +78,28 @@ impl TenantVectors {
 }
 
 impl Change {
+    /// The most bytes of the changes of one call: of their filters, keys, names and the values that they set. Points, vectors
+    /// and payloads to overwrite do not count: they are bounded one by one, and sent in portions.
+    pub const MAX_BYTES: usize = 16 * 1024 * 1024;
+
+    /// How many of them it has.
+    ///
+    /// # Errors
+    /// Those of its filter and its values.
+    pub(crate) fn bytes(&self) -> Result<usize, VectorError> {
+        let keys = |keys: &[PayloadKey]| keys.iter().map(|key| NAME + key.as_str().len()).sum::<usize>();
+        let filter = |filter: Option<&Filter>| filter.map_or(Ok(0), Filter::ensure_sound);
+        Ok(match self {
+            Self::Upsert(_) | Self::Insert(_) | Self::OverwritePayload(_) => 0,
+            Self::Update(_, condition) => filter(condition.as_ref())?,
+            Self::SetVectors(points) => points.iter().map(|(_, inputs)| NAME * inputs.len()).sum(),
+            Self::DeleteVectors(select, names) => filter(select.filter())? + NAME * names.len(),
+            Self::SetPayload(select, values, at) => filter(select.filter())? + ensure_storable_at(values, at.as_ref())?,
+            Self::DeletePayload(select, paths) => filter(select.filter())? + keys(paths),
+            Self::Delete(select) => filter(select.filter())?,
+        })
+    }
+
     pub(crate) fn items(&self) -> usize {
         match self {
             Self::Upsert(points) | Self::Insert(points) | Self::Update(points, _) => points.len(),
@@ -89,6 +112,15 @@ impl Change {
                 Select::Ids(ids) => ids.len(),
                 Select::Matching(_) | Select::All => 1,
             },
+        }
+    }
+}
+
+impl Select {
+    const fn filter(&self) -> Option<&Filter> {
+        match self {
+            Self::Matching(filter) => Some(filter),
+            Self::Ids(_) | Self::All => None,
         }
     }
 }
@@ -118,3 +150,6 @@ impl fmt::Debug for Select {
         }
     }
 }
+
+/// A name takes at most so many bytes, and a key so many beside its own.
+const NAME: usize = 64;

@@ -25,6 +25,9 @@ impl<Of> Vectors<Of> {
         let mut found = vec![Vec::new(); queries.len()];
         let (mut places, mut requests) = (Vec::new(), Vec::new());
         let examples = self.examples(entered, queries).await?;
+        if !examples.is_empty() {
+            VectorQuery::ensure_bounded(queries, &examples)?;
+        }
         for (place, query) in queries.iter().enumerate() {
             // One that can find nothing is not sent, and keeps its place.
             if let Some(search) = self.points.lowering(&examples).lower(query, limit)? {
@@ -69,7 +72,7 @@ impl<Of> Vectors<Of> {
 
     /// The vectors of the points that are named as examples.
     async fn examples(&self, entered: &Entered<'_>, queries: &[VectorQuery]) -> Result<Examples, VectorError> {
-        queries.iter().try_for_each(VectorQuery::ensure_bounded)?;
+        VectorQuery::ensure_bounded(queries, &Examples::new())?;
         let named: HashSet<_> = queries.iter().flat_map(VectorQuery::examples).cloned().collect();
         if named.len() > VectorQuery::MAX_EXAMPLES {
             return Err(VectorError::TooMany { most: VectorQuery::MAX_EXAMPLES });

@@ -162,7 +162,7 @@ impl<Of> Vectors<Of> {
     /// # Errors
     /// Those of the query's parts against the schema: [`VectorError::WrongDimension`], [`VectorError::UnknownVector`],
     /// [`VectorError::WrongKind`], [`VectorError::WrongIndex`], [`VectorError::NotIndexed`], [`VectorError::NoArm`],
-    /// [`VectorError::QueryTooLarge`], [`VectorError::FormulaTooLarge`]; [`VectorError::Denied`] with
+    /// [`VectorError::QueryTooLarge`], [`VectorError::FormulaTooLarge`], [`VectorError::TooHeavy`]; [`VectorError::Denied`] with
     /// [`Denial::NotVisible`] for an example that is not among these points, another's or nobody's;
     /// [`VectorError::NoVector`]; [`VectorError::Backend`].
     pub async fn query(&self, query: &VectorQuery) -> Result<Vec<Hit>, VectorError> {

@@ -207,6 +207,10 @@ impl<Of> Vectors<Of> {
     }
 
     fn open(&self, entered: &Entered<'_>, listing: &Fields, cursor: &Cursor) -> Result<Place, VectorError> {
+        // One of ours is a third as long at most.
+        if cursor.0.len() > MAX_CURSOR_BYTES {
+            return Err(Denial::from(SealFault::Malformed).into());
+        }
         let place = entered.context().open_cursor(listing, cursor.as_str())?;
         serde_json::from_slice(&place).map_err(|_| Denial::from(SealFault::Malformed).into())
     }
@@ -274,3 +278,5 @@ impl fmt::Debug for Cursor {
         f.write_str("Cursor(..)")
     }
 }
+
+const MAX_CURSOR_BYTES: usize = 128 * 1024;

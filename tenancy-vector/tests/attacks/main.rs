@@ -23,6 +23,7 @@ mod owners;
 mod queries;
 mod spy;
 mod tag;
+mod weights;
 
 macro_rules! on_each_back_end {
     ($($file:ident::$case:ident;)*) => {
