@@ -1,7 +1,8 @@
 //! The condition on the life, without which nothing is asked of the engine.
 
 use qdrant_edge::{
-    Condition as EngineCondition, FieldCondition, Filter as EngineFilter, Match, PointId, ValueVariants,
+    Condition as EngineCondition, FieldCondition, Filter as EngineFilter, IsEmptyCondition, Match, PointId,
+    ValueVariants,
 };
 use tenancy_core::Life;
 use tenancy_vector::{BackendError, Condition, reserved};
@@ -20,6 +21,13 @@ impl Scoped {
     /// The points of a life.
     pub(crate) fn to(life: Life) -> Result<Self, BackendError> {
         Ok(Self(vec![of_life(life)?]))
+    }
+
+    /// Of the points with these ids those that have lost their tag: the engine falls over a payload that it can't read when
+    /// it deletes the point, and has forgotten the payload then.
+    pub(crate) fn nobodys(ids: impl IntoIterator<Item = PointId>) -> Result<Self, BackendError> {
+        let without = IsEmptyCondition::from(path(reserved::LIFE_PATH)?);
+        Ok(Self(vec![EngineCondition::IsEmpty(without)]).among(ids))
     }
 
     /// Those of them that meet a condition.

@@ -1,6 +1,7 @@
 //! Writes.
 
 use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;
 
 use qdrant_edge::{
@@ -132,13 +133,37 @@ impl Shard {
         Ok(ids)
     }
 
-    /// Deletes points, their terms first: the engine goes on counting those of a deleted point.
+    /// Deletes points, their terms first: the engine goes on counting those of a deleted point. It falls over a payload that
+    /// it can't read: then terms go on being counted, and it is asked again, once for each such point, whose tag it has
+    /// forgotten by then.
     fn delete(&self, life: Life, selected: Scoped) -> Result<(), BackendError> {
-        let ids = self.delete_vectors(selected, &self.sparse_names())?;
+        let ids = match survived(|| self.delete_vectors(selected.clone(), &self.sparse_names())) {
+            Some(ids) => ids?,
+            None => self.ids(selected)?,
+        };
         // By their ids: what was asked for may be on the vectors that went first.
-        self.engine.change(Scoped::to(life)?.among(ids), |filter| {
-            UpdateOperation::PointOperation(PointOperations::DeletePointsByFilter(filter))
-        })
+        let those = || Ok::<_, BackendError>(Scoped::to(life)?.among(ids.iter().copied()));
+        let mut left = usize::MAX;
+        while survived(|| self.delete_those(those()?)).transpose()?.is_none() {
+            let before = left;
+            left = self.ids(those()?)?.len();
+            if left >= before {
+                return Err(BackendError::failed("the engine can't delete a point"));
+            }
+        }
+        // Or they would take the place of the next point with their id.
+        if left == usize::MAX { Ok(()) } else { self.delete_those(Scoped::nobodys(ids)?) }
+    }
+
+    fn delete_those(&self, those: Scoped) -> Result<(), BackendError> {
+        self.engine
+            .change(those, |filter| UpdateOperation::PointOperation(PointOperations::DeletePointsByFilter(filter)))
+    }
+
+    /// The ids of points, whose payloads are not read.
+    fn ids(&self, selected: Scoped) -> Result<Vec<PointId>, BackendError> {
+        let records = self.scroll(selected, None, false.into(), false, usize::MAX)?;
+        Ok(records.into_iter().map(|record| record.id).collect())
     }
 
     fn set_vectors(&self, life: Life, points: Vec<TaggedVectors>) -> Result<(), BackendError> {
@@ -206,6 +231,11 @@ impl Shard {
         });
         sparse.map(|(name, _)| name.clone()).collect()
     }
+}
+
+/// What came of it, or nothing where the engine fell over it.
+fn survived<T>(act: impl FnOnce() -> T) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(act)).ok()
 }
 
 fn point(point: TaggedPoint) -> PointStructPersisted {

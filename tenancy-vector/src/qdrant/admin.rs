@@ -121,16 +121,7 @@ impl QdrantBackend {
 
     pub(super) async fn drop_place(&self, place: &Place) -> Result<(), BackendError> {
         match &self.layout {
-            QdrantLayout::Shared { .. } => {
-                // Again while a write that was taken before goes on being done.
-                for _ in 0..DROPS {
-                    self.update(place, Again::May, vec![place.delete_all()]).await?;
-                    if self.is_empty(place).await? {
-                        return Ok(());
-                    }
-                }
-                Err(QdrantError::NotCompleted.into())
-            }
+            QdrantLayout::Shared { .. } => self.delete_all(place).await,
             QdrantLayout::Collections { .. } => {
                 let timeout = Some(self.link.seconds());
                 let request = pb::DeleteCollection { collection_name: place.collection.clone(), timeout };
@@ -164,6 +155,26 @@ impl QdrantBackend {
             }
         }
     }
+
+    /// Deletes every point of a life: again while a write that was taken before goes on being done, and while the server
+    /// fails but fewer are left. It fails once on each point that it can't read, and has forgotten whose it was by then.
+    async fn delete_all(&self, place: &Place) -> Result<(), BackendError> {
+        let (mut least, mut tries) = (u64::MAX, TRIES);
+        loop {
+            let deleted = self.update(place, Again::May, vec![place.delete_all()]).await;
+            let left = self.left(place).await?;
+            if left == 0 {
+                return Ok(());
+            }
+            if left < least {
+                (least, tries) = (left, TRIES);
+            }
+            tries -= 1;
+            if tries == 0 {
+                return deleted.and(Err(QdrantError::NotCompleted.into()));
+            }
+        }
+    }
 }
 
-const DROPS: usize = 3;
+const TRIES: usize = 3;

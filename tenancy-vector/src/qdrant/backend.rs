@@ -121,7 +121,7 @@ impl VectorBackend for QdrantBackend {
     async fn verify_dropped(&self, scope: &VectorScope<'_>) -> Result<StoreVerdict, BackendError> {
         let place = self.layout.place(scope);
         let (is_gone, well) = match &self.layout {
-            QdrantLayout::Shared { .. } => (self.is_empty(&place).await?, StoreVerdict::LogicalOnly),
+            QdrantLayout::Shared { .. } => (self.left(&place).await? == 0, StoreVerdict::LogicalOnly),
             QdrantLayout::Collections { .. } => (!self.exists(&place.collection).await?, StoreVerdict::Verified),
             QdrantLayout::ShardKeys { .. } => (!self.has_shard(&place).await?, StoreVerdict::Verified),
         };

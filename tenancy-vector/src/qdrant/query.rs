@@ -218,6 +218,10 @@ const fn with_payload() -> pb::WithPayloadSelector {
     pb::WithPayloadSelector { selector_options: Some(with_payload_selector::SelectorOptions::Enable(true)) }
 }
 
+pub(super) const fn without_payload() -> pb::WithPayloadSelector {
+    pb::WithPayloadSelector { selector_options: Some(with_payload_selector::SelectorOptions::Enable(false)) }
+}
+
 const fn with_vectors(wanted: bool) -> pb::WithVectorsSelector {
     pb::WithVectorsSelector { selector_options: Some(with_vectors_selector::SelectorOptions::Enable(wanted)) }
 }

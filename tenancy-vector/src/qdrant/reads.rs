@@ -9,6 +9,7 @@ use super::backend::QdrantBackend;
 use super::channel::{Again, Failure};
 use super::error::QdrantError;
 use super::layout::{Place, QdrantLayout};
+use super::query::without_payload;
 use super::{value, write};
 use crate::backend::{ScoredPayload, StoredPayload};
 use crate::error::BackendError;
@@ -120,16 +121,18 @@ impl QdrantBackend {
         Ok(counts)
     }
 
-    /// Whether a count and a look at the points agree that there are none, on every replica: one that was away may still
-    /// have what was deleted meanwhile.
-    pub(super) async fn is_empty(&self, place: &Place) -> Result<bool, BackendError> {
+    /// How many points a life has, on every replica: one that was away may still have what was deleted meanwhile. None when a
+    /// look at the points agrees. It asks for no payload: one that can't be read would hide that it is there.
+    pub(super) async fn left(&self, place: &Place) -> Result<u64, BackendError> {
         let everywhere = read_consistency::Value::Type(pb::ReadConsistencyType::All.into());
         let everywhere = Some(pb::ReadConsistency { value: Some(everywhere) });
         let first = ScrollRequest { condition: None, limit: 1, position: Position::After(None), vectors: false };
         let mut count = place.count(&CountRequest { condition: None }, self.link.seconds());
         let mut look = place.scroll(&first, self.link.seconds());
         (count.read_consistency, look.read_consistency) = (everywhere, everywhere);
-        Ok(self.send_count(place, count).await? == 0 && self.send_scroll(place, look).await?.is_empty())
+        look.with_payload = Some(without_payload());
+        let counted = self.send_count(place, count).await?;
+        Ok(counted.max(self.send_scroll(place, look).await?.len() as u64))
     }
 
     /// A life without a collection or shard of its own has no points. The one of all lives must be there.

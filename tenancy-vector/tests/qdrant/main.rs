@@ -24,6 +24,7 @@ mod neighbours;
 mod recorded;
 mod refusals;
 mod tiered;
+mod unreadable;
 
 use tenancy_testkit::TestTenants;
 use tenancy_testkit::qdrant::QdrantServer;
