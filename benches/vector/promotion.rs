@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use tenancy_testkit::TestTenants;
 use tenancy_vector::qdrant::{CollectionName, QdrantLayout};
-use tenancy_vector::{MemoryTiers, Mover, TenantVectors, Tier, TieredBackend, VectorBackend, VectorQuery, VectorStore};
+use tenancy_vector::tiers::{MemoryTiers, Mover, Tier, TieredBackend};
+use tenancy_vector::{TenantVectors, VectorBackend, VectorQuery, VectorStore};
 use tenancy_vector_edge::{EdgeBackend, EdgeOptions};
 
 use crate::data::Corpus;

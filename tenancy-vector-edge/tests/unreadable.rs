@@ -81,7 +81,7 @@ async fn spoiled(depth: usize, is_read: bool, erased: bool) {
     {
         let store = store(&tenants, root.path());
         let (mine, theirs) = (cases::of(&tenants, &store, "acme").await, cases::of(&tenants, &store, "globex").await);
-        let owner = |n: usize| if n % 2 == 0 { "spoiled" } else { "acme" };
+        let owner = |n: usize| if n.is_multiple_of(2) { "spoiled" } else { "acme" };
         mine.upsert((0..6).map(|n| cases::point(&n.to_string(), 0.5, owner(n))).collect()).await.unwrap();
         theirs.upsert(vec![cases::point("B1", 0.5, "globex")]).await.unwrap();
     }

@@ -25,7 +25,7 @@ use crate::vector::Vector;
 /// [`conformance::run`](crate::conformance::run).
 ///
 /// Writes run in a task of their own and are not dropped half-way unless the runtime stops, or a
-/// [`TieredBackend`](crate::TieredBackend) gives one up. Reads may be dropped at any await.
+/// [`TieredBackend`](crate::tiers::TieredBackend) gives one up. Reads may be dropped at any await.
 #[async_trait]
 pub trait VectorBackend: Send + Sync + 'static {
     /// Makes what all tenants share, such as a collection and its indexes, where it is not there. Idempotent; a back

@@ -88,9 +88,8 @@
 //!
 //! # Lives that grow
 //!
-//! [`TieredBackend`] keeps most lives in one back end and large ones in another, such as a Qdrant collection of all and a
-//! shard key for each, and is a back end like any other. A [`Mover`] takes a life from the one to the other and back while it
-//! is read and written; where each life is stands in a [`Tiers`], for several processes `pgvector::PgTiers`.
+//! [`tiers`] keeps most lives in one back end and large ones in another, such as a Qdrant collection of all and a shard key for
+//! each, and takes a life from the one to the other and back while it is read and written.
 //!
 //! # What it guarantees
 //!
@@ -126,7 +125,7 @@
 //! - A count, and how many ids a deletion found, are believed: there is nothing in them to check.
 //! - Scores of a sparse query depend on all of the tenant's points, also those a user inside the tenant may not see.
 //! - How long a call takes is not hidden.
-//! - A write to a life that moves, and that is given up after [`TieredBackend::patience`], may still be done or not. What
+//! - A write to a life that moves, and that is given up after [`tiers::TieredBackend::patience`], may still be done or not. What
 //!   does it later than twice that time, a process that stood still or a server that kept it for so long, is not held off.
 //! - Vectors and payloads are not encrypted by this crate.
 //!
@@ -165,7 +164,7 @@ mod store;
 mod tag;
 mod tenant;
 mod text;
-mod tiers;
+pub mod tiers;
 pub mod turns;
 mod vector;
 
@@ -191,5 +190,4 @@ pub use tenant::{
     UploadError, Vectors,
 };
 pub use text::{Language, TextOptions};
-pub use tiers::{MemoryTiers, Mover, Note, Notes, Placement, TenantMover, Tier, TieredBackend, Tiers};
 pub use vector::{DenseVector, Input, MultiVector, SparseVector, Vector};

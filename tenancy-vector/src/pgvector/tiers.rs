@@ -31,7 +31,8 @@ use crate::tiers::{Note, Notes, Placement, Tiers};
 /// # ) -> Result<(), Box<dyn std::error::Error>> {
 /// use tenancy_core::CellName;
 /// use tenancy_vector::pgvector::PgTiers;
-/// use tenancy_vector::{Mover, Schema, Tier, TieredBackend};
+/// use tenancy_vector::Schema;
+/// use tenancy_vector::tiers::{Mover, Tier, TieredBackend};
 ///
 /// // The owner has run `PgTiers::migration_sql("vector_tiers")`.
 /// let store = CellName::parse("documents")?;

@@ -20,37 +20,7 @@ use crate::store::{Engine, STORE};
 use crate::tenant::end;
 
 /// Moves lives between the two back ends of a [`TieredBackend`]. For the operator's jobs: a service that answers tenants has
-/// no use for it.
-///
-/// ```
-/// use std::time::Duration;
-///
-/// use tenancy_vector::*;
-/// # use tenancy_vector::conformance::ReferenceBackend as Shared;
-/// # use tenancy_vector::conformance::ReferenceBackend as Dedicated;
-///
-/// # async fn run(realm: &tenancy_core::Realm, ctx: &tenancy_core::TenantContext) -> Result<(), Box<dyn std::error::Error>> {
-/// let schema = Schema::hybrid(3)?;
-/// // In several processes: `PgTiers`.
-/// let tiered = TieredBackend::new(Shared::new(), Dedicated::new(), MemoryTiers::new());
-/// # let tiered = tiered.patience(Duration::from_millis(50));
-/// let store = VectorStore::new(realm, tiered.clone(), schema.clone());
-/// let mine = store.scoped(ctx)?; // serves all the while
-/// # let id = ExternalId::parse("handbook#1")?;
-/// # mine.upsert(vec![Point::hybrid(id, vec![0.1, 0.2, 0.3], SparseVector::new(vec![7], vec![1.0])?, Default::default())?]).await?;
-///
-/// // In a job, with a context from its ticket. Failed or dropped: call it again, it goes on where it was.
-/// let mover = Mover::new(realm, tiered, schema).scoped(ctx)?;
-/// mover.move_to(Tier::Dedicated, |points| println!("{points} points copied")).await?;
-/// assert_eq!(mover.placement().await?.tier(), Tier::Dedicated);
-/// assert_eq!(mine.count(None).await?, 1);
-/// # Ok(())
-/// # }
-/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
-/// #     let tenants = tenancy_testkit::TestTenants::new().await;
-/// #     run(tenants.realm(), &tenants.context("acme").await).await.unwrap();
-/// # });
-/// ```
+/// no use for it. See [the module](super) for an example.
 #[derive(Clone)]
 pub struct Mover {
     gate: Gate,

@@ -6,7 +6,8 @@ use serde_json::json;
 use tenancy_core::Denial;
 use tenancy_testkit::TestTenants;
 use tenancy_vector::conformance::ReferenceBackend;
-use tenancy_vector::{Change, MemoryTiers, Mover, Scroll, Select, Tier, TieredBackend, VectorName, VectorStore};
+use tenancy_vector::tiers::{MemoryTiers, Mover, Tier, TieredBackend};
+use tenancy_vector::{Change, Scroll, Select, VectorName, VectorStore};
 
 use crate::cases::{object, of};
 use crate::fake::Fake;

@@ -12,7 +12,8 @@ use tenancy_pg::sqlx::{self, Connection};
 use tenancy_testkit::TestTenants;
 use tenancy_vector::conformance::ReferenceBackend;
 use tenancy_vector::pgvector::{PgTiers, PgVectorError};
-use tenancy_vector::{Mover, Point, TenantVectors, Tier, TieredBackend, VectorError, VectorStore};
+use tenancy_vector::tiers::{Mover, Tier, TieredBackend};
+use tenancy_vector::{Point, TenantVectors, VectorError, VectorStore};
 
 use crate::cases;
 use crate::world::{ERASER, World};

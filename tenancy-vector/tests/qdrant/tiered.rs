@@ -11,9 +11,8 @@ use qdrant_client::qdrant::points_client::PointsClient;
 use tenancy_core::{Credential, Denial, Life, Reach, StoreVerdict, TenantId};
 use tenancy_testkit::TestTenants;
 use tenancy_testkit::qdrant::WireFault;
-use tenancy_vector::{
-    MemoryTiers, Mover, Scroll, TenantMover, TenantVectors, Tier, TieredBackend, VectorError, VectorStore,
-};
+use tenancy_vector::tiers::{MemoryTiers, Mover, TenantMover, Tier, TieredBackend};
+use tenancy_vector::{Scroll, TenantVectors, VectorError, VectorStore};
 use tonic::Code;
 
 use crate::{Layout, Wire, cases, recorded, tenants};

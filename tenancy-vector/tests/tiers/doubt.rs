@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tenancy_vector::conformance::ReferenceBackend;
-use tenancy_vector::{Change, MemoryTiers, Mover, Select, Tier, TieredBackend, VectorError, VectorStore};
+use tenancy_vector::tiers::{MemoryTiers, Mover, Tier, TieredBackend};
+use tenancy_vector::{Change, Select, VectorError, VectorStore};
 
 use crate::cases;
 use crate::fake::Fake;

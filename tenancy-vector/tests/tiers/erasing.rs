@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use tenancy_core::{Credential, Denial, Reach, StoreVerdict, TenantId};
 use tenancy_testkit::TestTenants;
-use tenancy_vector::{Tier, VectorError, VectorStore};
+use tenancy_vector::tiers::Tier;
+use tenancy_vector::{VectorError, VectorStore};
 
 use crate::cases;
 use crate::house::{House, PATIENCE, in_time, numbered};

@@ -6,10 +6,8 @@ use std::time::Duration;
 use serde_json::json;
 use tenancy_testkit::TestTenants;
 use tenancy_vector::conformance::ReferenceBackend;
-use tenancy_vector::{
-    MemoryTiers, Mover, Point, Scroll, TenantMover, TenantVectors, Tier, TieredBackend, Tiers, VectorBackend,
-    VectorError, VectorStore,
-};
+use tenancy_vector::tiers::{MemoryTiers, Mover, TenantMover, Tier, TieredBackend, Tiers};
+use tenancy_vector::{Point, Scroll, TenantVectors, VectorBackend, VectorError, VectorStore};
 
 use crate::cases;
 

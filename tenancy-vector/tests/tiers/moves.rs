@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use tenancy_vector::conformance;
-use tenancy_vector::{Change, Select, Tier, VectorStore};
+use tenancy_vector::tiers::Tier;
+use tenancy_vector::{Change, Select, VectorStore};
 
 use crate::cases;
 use crate::house::{House, all, in_time, numbered};

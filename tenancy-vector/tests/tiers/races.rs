@@ -7,9 +7,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tenancy_core::Denial;
 use tenancy_vector::conformance::ReferenceBackend;
+use tenancy_vector::tiers::{MemoryTiers, Tier};
 use tenancy_vector::{
-    BackendError, Change, Filter, MemoryTiers, PayloadKey, Select, TenantVectors, Tier, VectorError, VectorName,
-    WriteRequest,
+    BackendError, Change, Filter, PayloadKey, Select, TenantVectors, VectorError, VectorName, WriteRequest,
 };
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;

@@ -9,9 +9,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tenancy_vector::conformance::ReferenceBackend;
-use tenancy_vector::{
-    BackendError, MemoryTiers, Note, Notes, Placement, Tier, Tiers, VectorError, VectorScope, WriteRequest,
-};
+use tenancy_vector::tiers::{MemoryTiers, Note, Notes, Placement, Tier, Tiers};
+use tenancy_vector::{BackendError, VectorError, VectorScope, WriteRequest};
 use uuid::Uuid;
 
 use crate::cases;

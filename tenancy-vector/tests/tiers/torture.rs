@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
+use tenancy_vector::tiers::{MemoryTiers, Tier};
 use tenancy_vector::{
-    BackendError, Change, Filter, MemoryTiers, PayloadKey, Point, Scroll, Select, TenantVectors, Tier, VectorStore,
-    WriteRequest,
+    BackendError, Change, Filter, PayloadKey, Point, Scroll, Select, TenantVectors, VectorStore, WriteRequest,
 };
 
 use crate::cases;

@@ -1,6 +1,6 @@
 //! A tenant's handle does not move its life.
 
-use tenancy_vector::Tier;
+use tenancy_vector::tiers::Tier;
 
 type Handle = tenancy_vector::TenantVectors;
 

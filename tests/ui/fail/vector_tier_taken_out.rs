@@ -1,6 +1,6 @@
 //! One of two back ends is not taken out of the one that they are together.
 
-use tenancy_vector::TieredBackend;
+use tenancy_vector::tiers::TieredBackend;
 
 fn raw(tiered: &TieredBackend) {
     let _raw = &tiered.shared;

@@ -1,6 +1,6 @@
 //! The twin of `fail/vector_placement_by_literal.rs`: one line differs.
 
-use tenancy_vector::Placement;
+use tenancy_vector::tiers::Placement;
 
 fn forge(other: Placement) -> Placement {
     other
