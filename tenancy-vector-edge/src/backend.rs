@@ -127,6 +127,11 @@ impl VectorBackend for EdgeBackend {
         self.read(scope, move |shard, life| shard.count(life, &request)).await
     }
 
+    async fn vacate(&self, scope: &VectorScope<'_>) -> Result<(), BackendError> {
+        let (life, partition) = (scope.life(), scope.partition().to_owned());
+        self.blocking(scope, move |shards| shards.vacate(&partition, |shard| shard.count_all(life))).await
+    }
+
     async fn drop_partition(&self, scope: &VectorScope<'_>) -> Result<(), BackendError> {
         let partition = scope.partition().to_owned();
         self.blocking(scope, move |shards| shards.drop_partition(&partition)).await

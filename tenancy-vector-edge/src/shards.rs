@@ -83,6 +83,35 @@ impl Shards {
         self.files(partition).remove().map_err(BackendError::failed)
     }
 
+    /// Removes a partition in which there are no points, after the calls in it. It may be made again.
+    pub(crate) fn vacate(
+        &self,
+        partition: &str,
+        count: impl FnOnce(&Shard) -> Result<u64, BackendError>,
+    ) -> Result<(), BackendError> {
+        // Opened as for a call: what can't be opened stays.
+        if self.with(partition, |_| Ok(()))?.is_none() {
+            return Ok(());
+        }
+        let slot = self.slot(partition);
+        let _nobody_opens = lock(&slot.opening);
+        let mut state = write(&slot.state);
+        let left = match &*state {
+            State::Open(shard, _) => count(shard)?,
+            // Closed again meanwhile, to make room: it stays until it is asked for once more.
+            State::Closed => return Ok(()),
+            State::Dropped => return Err(BackendError::Dropped),
+        };
+        if left > 0 {
+            return Ok(());
+        }
+        state.turn_into(State::Closed);
+        self.files(partition).remove().map_err(BackendError::failed)?;
+        drop(state);
+        self.forget(partition, &slot);
+        Ok(())
+    }
+
     /// Whether anything of a partition is on disk.
     pub(crate) fn remains(&self, partition: &str) -> Result<bool, BackendError> {
         self.files(partition).exists().map_err(BackendError::failed)

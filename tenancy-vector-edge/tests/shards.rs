@@ -13,6 +13,8 @@ use std::time::Duration;
 
 use tenancy_core::{Credential, CrossTenantGrant, Denial, Reach, StoreVerdict, TenantId};
 use tenancy_testkit::TestTenants;
+use tenancy_vector::conformance::ReferenceBackend;
+use tenancy_vector::tiers::{MemoryTiers, Mover, Tier, TieredBackend};
 use tenancy_vector::{Schema, VectorError, VectorQuery, VectorStore};
 use tenancy_vector_edge::{EdgeBackend, EdgeError, EdgeOptions};
 
@@ -250,6 +252,26 @@ async fn what_a_crash_left_of_a_shard_is_no_shard() {
     assert_eq!(mine.count(None).await.unwrap(), 0, "half dropped is dropped");
     mine.upsert(vec![cases::point("A2", 0.5, "a")]).await.unwrap();
     assert_eq!(mine.count(None).await.unwrap(), 1, "and nothing of it comes back");
+}
+
+/// A life that was moved away leaves no directory, and one that comes back has a new one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_life_that_was_moved_away_leaves_no_directory() {
+    let root = tempfile::tempdir().unwrap();
+    let tenants = TestTenants::new().await;
+    let edge = EdgeBackend::open(EdgeOptions::new(root.path())).unwrap();
+    let tiered = TieredBackend::new(ReferenceBackend::new(), edge, MemoryTiers::new());
+    let tiered = tiered.patience(Duration::from_secs(2));
+    let mover = Mover::new(tenants.realm(), tiered.clone(), cases::schema());
+    let store = VectorStore::new(tenants.realm(), tiered, cases::schema());
+    let mine = cases::of(&tenants, &store, "acme").await;
+    mine.upsert(vec![cases::point("x", 0.5, "a"), cases::point("y", 0.5, "a")]).await.unwrap();
+    let mover = mover.scoped(&tenants.context("acme").await).unwrap();
+    for (tier, there) in [(Tier::Dedicated, 1), (Tier::Shared, 0), (Tier::Dedicated, 1)] {
+        mover.move_to(tier, |_| {}).await.unwrap();
+        assert_eq!(directories(root.path()).len(), there, "{tier:?}");
+        assert_eq!(mine.query(&cases::near()).await.unwrap().len(), 2, "{tier:?}");
+    }
 }
 
 /// Writes of a life wait for each other, each on a thread. They leave some to the neighbours.

@@ -91,6 +91,18 @@ pub trait VectorBackend: Send + Sync + 'static {
     /// [`BackendError`].
     async fn count(&self, scope: &VectorScope<'_>, request: CountRequest) -> Result<u64, BackendError>;
 
+    /// Removes the place that a life has to itself, such as a collection, a shard or a folder, where no point is in it: the
+    /// life was moved away. A later write makes it again. Nothing to do where lives share a place, and by default.
+    ///
+    /// Asked by a [`Mover`](crate::tiers::Mover) alone, about the back end in which the life is not, while nobody else writes
+    /// to it there. It looks itself whether there are no points.
+    ///
+    /// # Errors
+    /// [`BackendError`]; it may be gone.
+    async fn vacate(&self, _scope: &VectorScope<'_>) -> Result<(), BackendError> {
+        Ok(())
+    }
+
     /// Deletes the partition for good. Waits for what is under way in it; a write that comes later is refused with
     /// [`BackendError::Dropped`]. Idempotent.
     ///
@@ -151,6 +163,10 @@ impl<B: VectorBackend + ?Sized> VectorBackend for Arc<B> {
 
     async fn count(&self, scope: &VectorScope<'_>, request: CountRequest) -> Result<u64, BackendError> {
         (**self).count(scope, request).await
+    }
+
+    async fn vacate(&self, scope: &VectorScope<'_>) -> Result<(), BackendError> {
+        (**self).vacate(scope).await
     }
 
     async fn drop_partition(&self, scope: &VectorScope<'_>) -> Result<(), BackendError> {

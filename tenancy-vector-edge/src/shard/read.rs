@@ -30,6 +30,11 @@ impl Shard {
         self.engine.count(Scoped::to(life)?.meeting(request.condition())?)
     }
 
+    /// All points of the life.
+    pub(crate) fn count_all(&self, life: Life) -> Result<u64, BackendError> {
+        self.engine.count(Scoped::to(life)?)
+    }
+
     /// The values are the engine's, the numbers are counted: its own are estimates.
     pub(crate) fn facet(&self, life: Life, request: &FacetRequest) -> Result<Vec<(FilterValue, u64)>, BackendError> {
         let scoped = || Scoped::to(life)?.meeting(request.condition());

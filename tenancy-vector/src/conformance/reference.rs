@@ -147,6 +147,11 @@ impl VectorBackend for ReferenceBackend {
         }))
     }
 
+    async fn vacate(&self, scope: &VectorScope<'_>) -> Result<(), BackendError> {
+        self.state().partitions.retain(|name, points| name != scope.partition() || !points.by_id.is_empty());
+        Ok(())
+    }
+
     async fn drop_partition(&self, scope: &VectorScope<'_>) -> Result<(), BackendError> {
         let mut state = self.state();
         state.partitions.remove(scope.partition());

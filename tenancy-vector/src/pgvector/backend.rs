@@ -117,6 +117,10 @@ impl VectorBackend for PgVectorBackend {
         within!(self, scope, reads::options(), |session| reads::count(&mut session, &request))
     }
 
+    async fn vacate(&self, _scope: &VectorScope<'_>) -> Result<(), BackendError> {
+        Ok(())
+    }
+
     async fn drop_partition(&self, scope: &VectorScope<'_>) -> Result<(), BackendError> {
         self.eraser.drop_life(&self.tables, scope.life()).await
     }

@@ -110,6 +110,15 @@ impl QdrantBackend {
         }
     }
 
+    /// Whether a life has the place that is its own. That of all lives is there, or nothing is.
+    pub(super) async fn is_made(&self, place: &Place) -> Result<bool, BackendError> {
+        match &self.layout {
+            QdrantLayout::Shared { .. } => Ok(true),
+            QdrantLayout::Collections { .. } => Ok(self.exists(&place.collection).await?),
+            QdrantLayout::ShardKeys { .. } => self.has_shard(place).await,
+        }
+    }
+
     pub(super) async fn has_shard(&self, place: &Place) -> Result<bool, BackendError> {
         let request = pb::ListShardKeysRequest { collection_name: place.collection.clone() };
         let listed = self.admin(&place.collection, request, |mut clients, request| async move {

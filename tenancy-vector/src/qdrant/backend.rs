@@ -10,13 +10,12 @@ use super::error::QdrantError;
 use super::layout::QdrantLayout;
 use super::options::QdrantOptions;
 use super::partitions::Partitions;
-use super::write;
 use super::writes::ensure_distinct;
 use crate::backend::{ScoredPayload, StoredPayload, VectorBackend};
 use crate::error::BackendError;
 use crate::filter::FilterValue;
 use crate::id::PointKey;
-use crate::request::{CountRequest, FacetRequest, QueryRequest, ScrollRequest, WriteRequest};
+use crate::request::{CountRequest, FacetRequest, QueryRequest, ScrollRequest, Write, WriteRequest};
 use crate::schema::Schema;
 use crate::scope::VectorScope;
 
@@ -67,11 +66,19 @@ impl VectorBackend for QdrantBackend {
         let (schema, writes) = request.into_parts();
         writes.iter().try_for_each(ensure_distinct)?;
         let slot = self.partitions.slot(scope.partition());
-        let _held = slot.write(|| self.make(&place, &schema)).await?;
-        for write in writes.into_iter().flat_map(write::split) {
-            self.write_one(&place, &schema, write).await?;
+        let again = writes.iter().all(|write| matches!(write, Write::Delete(_))).then(|| writes.clone());
+        let held = slot.write(|| self.make(&place, &schema)).await?;
+        let Err(error) = self.write_all(&place, &schema, writes).await else { return Ok(()) };
+        if self.is_made(&place).await.unwrap_or(true) {
+            return Err(error);
         }
-        Ok(())
+        // Another process removed the place when the life was moved away. A deletion brings back the place alone; whether
+        // anything else is done again decides its caller, who asks the fence before.
+        drop(held);
+        drop(slot.look_again().await?);
+        let Some(writes) = again else { return Err(error) };
+        let _held = slot.write(|| self.make(&place, &schema)).await?;
+        self.write_all(&place, &schema, writes).await
     }
 
     async fn query(
@@ -111,6 +118,19 @@ impl VectorBackend for QdrantBackend {
         self.count_in(&self.layout.place(scope), &request).await
     }
 
+    /// The collection or the shard key of the life, where it has one.
+    async fn vacate(&self, scope: &VectorScope<'_>) -> Result<(), BackendError> {
+        match &self.layout {
+            QdrantLayout::Shared { .. } => Ok(()),
+            QdrantLayout::Collections { .. } | QdrantLayout::ShardKeys { .. } => {
+                let place = self.layout.place(scope);
+                let slot = self.partitions.slot(scope.partition());
+                let _alone = slot.look_again().await?;
+                if self.left(&place).await? == 0 { self.drop_place(&place).await } else { Ok(()) }
+            }
+        }
+    }
+
     async fn drop_partition(&self, scope: &VectorScope<'_>) -> Result<(), BackendError> {
         let slot = self.partitions.slot(scope.partition());
         let _alone = slot.drop_for_good().await;
@@ -122,8 +142,9 @@ impl VectorBackend for QdrantBackend {
         let place = self.layout.place(scope);
         let (is_gone, well) = match &self.layout {
             QdrantLayout::Shared { .. } => (self.left(&place).await? == 0, StoreVerdict::LogicalOnly),
-            QdrantLayout::Collections { .. } => (!self.exists(&place.collection).await?, StoreVerdict::Verified),
-            QdrantLayout::ShardKeys { .. } => (!self.has_shard(&place).await?, StoreVerdict::Verified),
+            QdrantLayout::Collections { .. } | QdrantLayout::ShardKeys { .. } => {
+                (!self.is_made(&place).await?, StoreVerdict::Verified)
+            }
         };
         Ok(if is_gone { well } else { StoreVerdict::Failed })
     }

@@ -63,6 +63,18 @@ impl Slot {
         Ok(alone.downgrade())
     }
 
+    /// Waits for the writes, and has the next one look whether the partition is there: it may be removed meanwhile.
+    pub(super) async fn look_again(&self) -> Result<RwLockWriteGuard<'_, State>, BackendError> {
+        let mut alone = self.state.write().await;
+        match *alone {
+            State::Dropped => Err(BackendError::Dropped),
+            State::There | State::Unknown => {
+                *alone = State::Unknown;
+                Ok(alone)
+            }
+        }
+    }
+
     /// Waits for the writes and lets no other begin, for good.
     pub(super) async fn drop_for_good(&self) -> RwLockWriteGuard<'_, State> {
         let mut alone = self.state.write().await;

@@ -8,7 +8,7 @@ use super::backend::QdrantBackend;
 use super::channel::Again;
 use super::error::QdrantError;
 use super::layout::Place;
-use super::write::may_repeat;
+use super::write::{may_repeat, split};
 use crate::backend::StoredPayload;
 use crate::error::BackendError;
 use crate::filter::{Condition, Filter};
@@ -18,7 +18,19 @@ use crate::reserved;
 use crate::schema::Schema;
 
 impl QdrantBackend {
-    pub(super) async fn write_one(&self, place: &Place, schema: &Schema, write: Write) -> Result<(), BackendError> {
+    pub(super) async fn write_all(
+        &self,
+        place: &Place,
+        schema: &Schema,
+        writes: Vec<Write>,
+    ) -> Result<(), BackendError> {
+        for write in writes.into_iter().flat_map(split) {
+            self.write_one(place, schema, write).await?;
+        }
+        Ok(())
+    }
+
+    async fn write_one(&self, place: &Place, schema: &Schema, write: Write) -> Result<(), BackendError> {
         let write = match write {
             // A server fails on a point that is not there.
             Write::SetVectors(points) => Write::SetVectors(self.there(place, points).await?),

@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use tenancy_core::StoreVerdict;
 
 use super::Tiers;
+use super::lease::Watch;
 use super::placement::Tier;
 use crate::backend::{ScoredPayload, StoredPayload, VectorBackend};
 use crate::error::BackendError;
@@ -26,6 +27,7 @@ pub struct TieredBackend {
     dedicated: Arc<dyn VectorBackend>,
     pub(super) tiers: Arc<dyn Tiers>,
     pub(super) patience: Duration,
+    pub(super) watch: Watch,
 }
 
 impl TieredBackend {
@@ -33,7 +35,7 @@ impl TieredBackend {
     #[must_use]
     pub fn new(shared: impl VectorBackend, dedicated: impl VectorBackend, tiers: impl Tiers) -> Self {
         let (shared, dedicated) = (Arc::new(shared), Arc::new(dedicated));
-        Self { shared, dedicated, tiers: Arc::new(tiers), patience: Duration::from_secs(30) }
+        Self { shared, dedicated, tiers: Arc::new(tiers), patience: Duration::from_secs(30), watch: Watch::default() }
     }
 
     /// Sets after how long a write, or a portion of one by a condition, is given up, with [`BackendError::Failed`]; 30 s unless set. The same in every process.
@@ -41,6 +43,9 @@ impl TieredBackend {
     /// Twice as long a mover waits for what it can't see, when a move begins and when one is taken over. What a back end has
     /// not done by then of a write that was given up it must not do any more, and no process may stand still for as long in
     /// the middle of a write and then go on with it.
+    ///
+    /// A move that stands still for twenty times as long is given up by the next write of its life, which is noted no more;
+    /// whoever moves the life again begins anew.
     #[must_use]
     pub const fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
@@ -50,6 +55,11 @@ impl TieredBackend {
     /// How long a mover waits for what it can't see.
     pub(super) fn wait(&self) -> Duration {
         self.patience * 2
+    }
+
+    /// For how long writes are noted for a move that stands still.
+    pub(super) fn lease(&self) -> Duration {
+        self.patience * 20
     }
 
     pub(super) fn of(&self, tier: Tier) -> &dyn VectorBackend {
@@ -128,6 +138,11 @@ impl VectorBackend for TieredBackend {
 
     async fn count(&self, scope: &VectorScope<'_>, request: CountRequest) -> Result<u64, BackendError> {
         self.read(scope, |backend| backend.count(scope, request.clone())).await
+    }
+
+    /// Nothing: its own movers look after both.
+    async fn vacate(&self, _scope: &VectorScope<'_>) -> Result<(), BackendError> {
+        Ok(())
     }
 
     /// From both, wherever the life is said to be, and what was noted of it. Its place goes first: nobody begins to write

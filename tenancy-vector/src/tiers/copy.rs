@@ -75,6 +75,11 @@ impl Copier<'_> {
         self.in_time(self.write(vec![Write::Delete(Selector::Matching(None))])).await
     }
 
+    /// Removes the place of the life in the other back end, if there is nothing in it.
+    pub(super) async fn vacate(&self) -> Result<(), VectorError> {
+        self.in_time(async { Ok(self.tiered.of(self.at.reads.other()).vacate(&self.scope).await?) }).await
+    }
+
     async fn in_time<T>(&self, act: impl Future<Output = Result<T, VectorError>>) -> Result<T, VectorError> {
         let looked = async {
             let mover = |at: Placement| at.moving.map(|moving| moving.mover);

@@ -57,6 +57,7 @@
 
 mod backend;
 mod copy;
+mod lease;
 mod memory;
 mod mover;
 mod placement;

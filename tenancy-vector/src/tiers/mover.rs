@@ -128,7 +128,7 @@ impl TenantMover {
         let stage = match at.moving {
             None if at.reads == run.to => return Ok(Step::Over),
             None => return self.take(entered, at, Stage::Begun, run).await,
-            Some(Moving { mover, stage }) if mover == run.mover => stage,
+            Some(Moving { mover, stage, .. }) if mover == run.mover => stage,
             Some(_) if run.is_taken => return Err(VectorError::Busy),
             Some(Moving { stage: Stage::Paused, .. }) => return self.take(entered, at, Stage::CatchingUp, run).await,
             Some(Moving { stage, .. }) => return self.take(entered, at, stage, run).await,
@@ -154,6 +154,7 @@ impl TenantMover {
                 let points = self.catch_up(&copier).await?.points;
                 if points > FEW && run.rounds < ROUNDS {
                     run.rounds += 1;
+                    self.set(entered, at, at.beaten()).await?;
                     return Ok(Step::Copied(points as u64));
                 }
                 self.pause_and_turn(entered, &copier, run).await?;
@@ -163,6 +164,7 @@ impl TenantMover {
             }
             Stage::Clearing => {
                 copier.clear().await?;
+                copier.vacate().await?;
                 self.set(entered, at, at.still()).await?;
             }
         }

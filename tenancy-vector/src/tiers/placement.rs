@@ -37,6 +37,9 @@ pub(super) struct Moving {
     /// Whose it is: the others have stopped, or will at their next look.
     pub(super) mover: Uuid,
     pub(super) stage: Stage,
+    /// How often the mover has shown that it goes on with the stage.
+    #[serde(default)]
+    beats: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,7 +100,18 @@ impl Placement {
     }
 
     pub(super) const fn at(self, mover: Uuid, stage: Stage) -> Self {
-        Self { moving: Some(Moving { mover, stage }), ..self }
+        Self { moving: Some(Moving { mover, stage, beats: 0 }), ..self }
+    }
+
+    /// The same stage, gone on with.
+    pub(super) fn beaten(self) -> Self {
+        Self { moving: self.moving.map(|moving| Moving { beats: moving.beats.wrapping_add(1), ..moving }), ..self }
+    }
+
+    /// Without the move: what was copied is of no use. None where it has not come so far, or too far.
+    pub(super) fn given_up(self) -> Option<Self> {
+        let moving = self.moving.filter(|_| self.writes() != Writes::Plain)?;
+        Some(self.at(moving.mover, Stage::Clearing))
     }
 
     /// With the pause lifted, where there is one.
@@ -111,7 +125,7 @@ impl Placement {
 
     /// Reads are answered by the other from now on.
     pub(super) const fn turned(self, mover: Uuid) -> Self {
-        let moving = Some(Moving { mover, stage: Stage::Clearing });
+        let moving = Some(Moving { mover, stage: Stage::Clearing, beats: 0 });
         Self { reads: self.reads.other(), turns: self.turns + 1, moving }
     }
 
@@ -131,7 +145,8 @@ mod tests {
             [Stage::Begun, Stage::Copying(None), Stage::Copying(Some(mover)), Stage::CatchingUp, Stage::Paused];
         let first = Placement::FIRST;
         let moving = stages.map(|stage| first.at(mover, stage));
-        for placement in [first, first.turned(mover), first.turned(mover).still()].into_iter().chain(moving) {
+        let others = [first, first.turned(mover), first.turned(mover).still(), first.at(mover, Stage::Begun).beaten()];
+        for placement in others.into_iter().chain(moving) {
             let text = serde_json::to_string(&placement).unwrap();
             assert_eq!(serde_json::from_str::<Placement>(&text).unwrap(), placement, "{text}");
         }
@@ -144,7 +159,7 @@ mod tests {
         assert_eq!(there_and_back.tier(), Placement::FIRST.tier());
         assert!(!there_and_back.reads_as(&Placement::FIRST));
         let at = Placement::FIRST.at(one, Stage::Begun);
-        assert!(Placement::FIRST.at(one, Stage::CatchingUp).notes_as(&at));
+        assert!(Placement::FIRST.at(one, Stage::CatchingUp).notes_as(&at) && at.beaten().notes_as(&at));
         for now in [Placement::FIRST.at(two, Stage::Begun), at.at(one, Stage::Paused), at.turned(one), at.still()] {
             assert!(!now.notes_as(&at), "{now:?}");
         }

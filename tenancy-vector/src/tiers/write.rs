@@ -108,6 +108,11 @@ impl TieredBackend {
         let mut until = Instant::now() + self.pause();
         loop {
             let at = self.tiers.placement(scope).await?;
+            if let Some(given_up) = self.watch.abandoned(scope.partition(), at, self.lease()) {
+                // Set by another first: looked at again.
+                self.tiers.replace(scope, at, given_up).await?;
+                continue;
+            }
             if at.writes() != Writes::Wait {
                 return Ok(at);
             }

@@ -20,6 +20,7 @@ mod alone;
 mod conforms;
 mod crowds;
 mod failures;
+mod moved_away;
 mod neighbours;
 mod recorded;
 mod refusals;

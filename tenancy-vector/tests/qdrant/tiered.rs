@@ -18,19 +18,20 @@ use tonic::Code;
 use crate::{Layout, Wire, cases, recorded, tenants};
 
 /// Two servers: the collection of all on one, and places of one's own on the other. Acme has [`POINTS`], globex two.
-struct House {
-    source: Wire,
-    target: Wire,
-    tenants: TestTenants,
-    life: Life,
-    store: VectorStore,
-    mover: TenantMover,
-    mine: TenantVectors,
-    theirs: TenantVectors,
+pub(crate) struct House {
+    pub(crate) source: Wire,
+    pub(crate) target: Wire,
+    pub(crate) tenants: TestTenants,
+    pub(crate) life: Life,
+    pub(crate) tiers: MemoryTiers,
+    pub(crate) store: VectorStore,
+    pub(crate) mover: TenantMover,
+    pub(crate) mine: TenantVectors,
+    pub(crate) theirs: TenantVectors,
 }
 
 impl House {
-    async fn new(layout: Layout) -> Self {
+    pub(crate) async fn new(layout: Layout) -> Self {
         let (source, target, tenants) = (Wire::start(Layout::Shared).await, Wire::start(layout).await, tenants().await);
         let options = |wire: &Wire| wire.options().retries(0).breaker(1000, Duration::ZERO);
         let shared = Arc::new(source.connect(options(&source), &cases::schema()).await);
@@ -39,22 +40,23 @@ impl House {
         let mine = cases::of(&tenants, &filled, "acme").await;
         mine.upsert((0..POINTS).map(|n| cases::point(&format!("A{n}"), 0.5, "acme")).collect()).await.unwrap();
         let dedicated = target.connect(options(&target), &cases::schema()).await;
-        let tiered = TieredBackend::new(shared, dedicated, MemoryTiers::new()).patience(Duration::from_secs(3));
+        let tiers = MemoryTiers::new();
+        let tiered = TieredBackend::new(shared, dedicated, tiers.clone()).patience(PATIENCE);
         let mover = Mover::new(tenants.realm(), tiered.clone(), cases::schema());
         let store = VectorStore::new(tenants.realm(), tiered, cases::schema());
         let (mine, theirs) = (cases::of(&tenants, &store, "acme").await, cases::of(&tenants, &store, "globex").await);
         theirs.upsert(vec![cases::point("A1", 1.0, "globex"), cases::point("B1", 1.0, "globex")]).await.unwrap();
         let mover = mover.scoped(&tenants.context("acme").await).unwrap();
         let life = tenants.life("acme");
-        Self { source, target, tenants, life, store, mover, mine, theirs }
+        Self { source, target, tenants, life, tiers, store, mover, mine, theirs }
     }
 
-    async fn move_to(&self, tier: Tier) -> Result<(), VectorError> {
+    pub(crate) async fn move_to(&self, tier: Tier) -> Result<(), VectorError> {
         self.mover.move_to(tier, |_| {}).await
     }
 
     /// Every read of acme's gives acme's points, and all of them; globex has its own.
-    async fn assert_only_ones_own(&self, wanted: usize, when: &str) {
+    pub(crate) async fn assert_only_ones_own(&self, wanted: usize, when: &str) {
         let all = all(&self.mine).await.unwrap();
         assert_eq!(all.len(), wanted, "{when}");
         assert!(all.values().all(|owner| owner == "acme"), "{when}");
@@ -82,7 +84,7 @@ impl House {
     }
 
     /// How many points of acme's life a server has, as one counts who asks it without us.
-    async fn truth(&self, wire: &Wire) -> u64 {
+    pub(crate) async fn truth(&self, wire: &Wire) -> u64 {
         let mut points = PointsClient::connect(wire.server.url()).await.unwrap();
         let life = self.life.uuid().to_string();
         let mut count = 0;
@@ -94,7 +96,7 @@ impl House {
         count
     }
 
-    fn partition(&self) -> String {
+    pub(crate) fn partition(&self) -> String {
         let realm = self.tenants.realm().tag();
         let realm: String = realm.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
         format!("{realm}-{}", self.life.uuid().simple())
@@ -102,7 +104,7 @@ impl House {
 }
 
 /// The owner of each point that a scan finds, none twice.
-async fn all(mine: &TenantVectors) -> Result<BTreeMap<String, String>, VectorError> {
+pub(crate) async fn all(mine: &TenantVectors) -> Result<BTreeMap<String, String>, VectorError> {
     let (mut all, mut from) = (BTreeMap::new(), None);
     loop {
         let page = mine.scroll(&Scroll::new(), from.as_ref()).await?;
@@ -117,14 +119,16 @@ async fn all(mine: &TenantVectors) -> Result<BTreeMap<String, String>, VectorErr
     }
 }
 
-async fn in_time<T>(test: impl Future<Output = T>) -> T {
+pub(crate) async fn in_time<T>(test: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(150), test).await.unwrap()
 }
 
-/// More than a page.
-const POINTS: usize = 260;
+pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
 
-const OWN: [Layout; 2] = [Layout::Collections, Layout::ShardKeys];
+/// More than a page.
+pub(crate) const POINTS: usize = 260;
+
+pub(crate) const OWN: [Layout; 2] = [Layout::Collections, Layout::ShardKeys];
 
 /// There and back, with every request scoped on both servers.
 #[tokio::test(flavor = "multi_thread")]

@@ -9,6 +9,7 @@ mod erasing;
 #[path = "../cases/fake.rs"]
 mod fake;
 mod house;
+mod leases;
 mod moves;
 mod races;
 mod stops;
