@@ -101,6 +101,9 @@
 //!   limit or without a score fails the whole call, with a record.
 //! - The caller's filter stands beside the tenant condition, never in its list. An empty list of allowed values finds
 //!   nothing.
+//! - What is asked is weighed before anything walks or sends it, text by text: [`Filter::MAX_BYTES`], [`VectorQuery::MAX_BYTES`],
+//!   [`Change::MAX_BYTES`].
+//! - Slow calls of some lives leave turns of a server, and threads of the embedded engine, to the others: [`turns`].
 //! - Every write changes the version of the tenant's documents, so caches above do not answer from before it.
 //! - Equal scores come in the order of external ids. Which of several equal ones come within a limit is the engine's
 //!   choice.
