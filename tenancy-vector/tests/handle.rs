@@ -7,13 +7,17 @@ mod fake;
 #[path = "cases/handle.rs"]
 mod handle;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use fake::{Fake, Hooks};
 use tenancy_testkit::TestTenants;
 use tenancy_vector::conformance::ReferenceBackend;
-use tenancy_vector::{BackendError, Point, Upload, VectorError, VectorStore, WriteRequest};
+use tenancy_vector::{
+    BackendError, Change, Filter, Fusion, GroupBy, PayloadKey, Point, Scroll, Select, Upload, VectorError, VectorName,
+    VectorQuery, VectorStore, WriteRequest,
+};
 
 macro_rules! on_the_plain_back_end {
     ($($case:ident;)*) => {$(
@@ -69,4 +73,73 @@ async fn v15_an_upload_that_stopped_goes_on_where_it_stopped() {
     let rest = usize::try_from(stopped.acknowledged()).unwrap();
     assert_eq!(mine.upload(stream(&points[rest..]), Upload::new(), |_| {}).await.unwrap(), 6500);
     assert_eq!(mine.count(None).await.unwrap(), 10_000, "what was stored twice is there once");
+}
+
+/// Fails whatever it is asked, from when it is told to.
+struct Unasked(Arc<AtomicBool>);
+
+impl Unasked {
+    fn answer(&self) -> Result<(), BackendError> {
+        if self.0.load(Ordering::Relaxed) { Err(BackendError::failed("asked")) } else { Ok(()) }
+    }
+}
+
+#[async_trait]
+impl Hooks for Unasked {
+    async fn before_write(&self, _request: &WriteRequest) -> Result<bool, BackendError> {
+        self.answer().map(|()| true)
+    }
+
+    async fn before_read(&self, _name: &'static str) -> Result<(), BackendError> {
+        self.answer()
+    }
+}
+
+/// V7: where nothing can be found, nothing is asked, in no call.
+#[tokio::test]
+async fn v7_no_request_is_sent_for_an_empty_list() {
+    let (tenants, told) = (TestTenants::new().await, Arc::new(AtomicBool::new(false)));
+    let store = VectorStore::new(tenants.realm(), Fake::new(Unasked(Arc::clone(&told))), handle::schema());
+    let mine = cases::of(&tenants, &store, "acme").await;
+    mine.upsert(vec![cases::point("A1", 0.5, "a")]).await.unwrap();
+    told.store(true, Ordering::Relaxed);
+    let (key, ids) = (|| PayloadKey::parse("lang").unwrap(), || Filter::HasId(vec![]));
+    let (none, is) = (|| Filter::AnyOf(key(), vec![]), || Filter::Equals(key(), "en".into()));
+    for (mechanism, filter) in [
+        ("a list of values", none()),
+        ("a list of ids", ids()),
+        ("one of no conditions", Filter::Any(vec![])),
+        ("beside what may hold", Filter::All(vec![is(), none()])),
+        ("one of two such lists", Filter::Any(vec![none(), ids()])),
+        ("more than can hold", Filter::AtLeast(2, vec![is(), none(), ids()])),
+        ("denied twice", none().not().not()),
+        ("within an object", Filter::Nested(PayloadKey::parse("list").unwrap(), Box::new(none()))),
+        ("two levels down", Filter::All(vec![Filter::Any(vec![none(), Filter::All(vec![ids(), is()])])])),
+        ("the opposite of everything", Filter::Any(vec![none().not(), is()]).not()),
+    ] {
+        let query = || cases::near().filter(filter.clone()).unwrap();
+        let fused = VectorQuery::fuse(Fusion::ranks(), [query(), query()]);
+        for query in [query(), fused.clone()] {
+            assert!(mine.query(&query).await.unwrap().is_empty(), "{mechanism}");
+            let groups = mine.query_groups(&query, &GroupBy::new(key(), 2, 3).unwrap()).await.unwrap();
+            assert!(groups.is_empty(), "{mechanism}");
+        }
+        let batch = mine.query_batch(&[query(), fused]).await.unwrap();
+        assert!(batch.iter().all(Vec::is_empty) && batch.len() == 2, "{mechanism}");
+        assert_eq!(mine.count(Some(&filter)).await.unwrap(), 0, "{mechanism}");
+        assert!(mine.facet(&key(), Some(&filter), 9).await.unwrap().is_empty(), "{mechanism}");
+        assert!(mine.matrix(&VectorName::dense(), Some(&filter), 9, 3).await.unwrap().is_empty(), "{mechanism}");
+        let page = mine.scroll(&Scroll::new().filter(filter.clone()), None).await.unwrap();
+        assert!(page.points().is_empty() && page.next().is_none(), "{mechanism}");
+        let some = || Select::Matching(filter.clone());
+        let changes = vec![
+            Change::SetPayload(some(), cases::object(serde_json::json!({"seen": true})), None),
+            Change::DeletePayload(some(), vec![key()]),
+            Change::DeleteVectors(some(), vec![VectorName::sparse()]),
+            Change::Delete(some()),
+        ];
+        mine.change(changes).await.unwrap();
+    }
+    assert!(mine.get(&[]).await.unwrap().is_empty() && mine.delete(&[]).await.unwrap().removed() == 0);
+    assert!(mine.query(&cases::near()).await.is_err(), "positive control");
 }

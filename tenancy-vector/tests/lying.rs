@@ -15,7 +15,7 @@ use fake::{Fake, Hooks};
 use serde_json::{Map, Value, json};
 use tenancy_core::Denial;
 use tenancy_testkit::TestTenants;
-use tenancy_vector::{BackendError, Filter, PayloadKey, ScoredPayload, StoredPayload, VectorError, VectorStore};
+use tenancy_vector::{BackendError, ScoredPayload, StoredPayload, VectorError, VectorStore};
 
 type Answers = Vec<(f32, Map<String, Value>)>;
 type Lie = Box<dyn Fn(&mut Answers) + Send + Sync>;
@@ -223,14 +223,4 @@ async fn an_honest_back_end_passes_the_same_checks() {
     assert_eq!(mine.query(&cases::near()).await.unwrap().len(), 2);
     assert_eq!(requests.load(Ordering::Relaxed), 1);
     assert_eq!(cases::denied(&tenants, "acme", "store.breach").await, 0);
-}
-
-#[tokio::test]
-async fn v7_no_request_is_sent_for_an_empty_list() {
-    let tenants = TestTenants::new().await;
-    let (store, requests) = liar(&tenants, |_| panic!("asked")).await;
-    let mine = cases::of(&tenants, &store, "acme").await;
-    let none = Filter::AnyOf(PayloadKey::parse("owner").unwrap(), vec![]);
-    assert!(mine.query(&cases::near().filter(none).unwrap()).await.unwrap().is_empty());
-    assert_eq!(requests.load(Ordering::Relaxed), 0);
 }

@@ -55,6 +55,10 @@ pub(super) struct Shared {
 pub(super) struct State {
     pub(super) lanes: Lanes,
     pub(super) phase: Phase,
+    /// Whether something came in that the writer must not rest on.
+    pub(super) hurry: bool,
+    /// Whether the writer gathers what comes in, and looks by itself when it has rested.
+    pub(super) resting: bool,
     /// When the last auditor was dropped.
     pub(super) abandoned: Option<Instant>,
     /// Who waits for everything up to a stamp.
@@ -90,6 +94,8 @@ impl Auditor {
         let state = State {
             lanes: Lanes::new(settings.clone()),
             phase: Phase::Open,
+            hurry: false,
+            resting: false,
             abandoned: None,
             flushes: Vec::new(),
             closers: Vec::new(),
@@ -272,12 +278,16 @@ impl Shared {
 
     /// Changes something the writer may be waiting for.
     fn with_state<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
-        let answer = change(&mut self.lock());
+        let mut state = self.lock();
+        let answer = change(&mut state);
+        state.hurry = true;
+        drop(state);
         self.wake.notify_one();
         answer
     }
 
     fn admit(&self, lane: Lane, event: AuditEvent, place: Option<Place>) {
+        let patient = event.outcome == Outcome::Accessed;
         let mut state = self.lock();
         if state.phase.admits() {
             // Read under the lock, so that windows begin in the order of their times.
@@ -285,7 +295,7 @@ impl Shared {
             state.lanes.admit(lane, event, place, now);
         }
         // What was only counted need not wake the writer, who sleeps no longer than the window is open.
-        if state.lanes.has_turns() {
+        if state.lanes.has_turns() && !state.lets_rest(lane, patient) {
             drop(state);
             self.wake.notify_one();
         }
@@ -305,6 +315,12 @@ impl Shared {
 }
 
 impl State {
+    /// Whether a writer that gathers may go on with it: an access was recorded, and there is room for more.
+    fn lets_rest(&mut self, lane: Lane, patient: bool) -> bool {
+        self.hurry |= !patient || self.lanes.is_behind(lane);
+        self.resting && !self.hurry
+    }
+
     fn begin_close(&mut self, settings: &AuditSettings) {
         if self.phase == Phase::Open {
             self.phase = Phase::Closing { until: Instant::now() + settings.patience / 2 };
@@ -324,5 +340,27 @@ impl Phase {
             Self::Open | Self::Dead => Denial::AuditUnavailable,
             Self::Closing { .. } | Self::Draining | Self::Closed => Denial::RealmClosed,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sink::MemorySink;
+    use super::*;
+    use crate::clock::SystemClock;
+
+    #[test]
+    fn what_is_no_access_ends_the_rest() {
+        let settings = AuditSettings::default().capacity(4);
+        let realm = RealmName::parse("test").unwrap();
+        let log =
+            Auditor::start(Arc::new(MemorySink::default()), realm, Arc::new(SystemClock::new()), settings).unwrap();
+        let lets_rest = |patience: &[bool]| {
+            let mut state = log.shared().lock();
+            (state.hurry, state.resting) = (false, true);
+            patience.iter().map(|patient| state.lets_rest(Lane::Anonymous, *patient)).collect::<Vec<_>>()
+        };
+        assert_eq!(lets_rest(&[true, true]), [true, true], "accesses");
+        assert_eq!(lets_rest(&[false, true]), [false, false], "a denial, and an access after it");
     }
 }

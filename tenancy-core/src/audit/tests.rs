@@ -1,7 +1,7 @@
 //! The log as the rest of core uses it.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
@@ -33,11 +33,12 @@ impl Clock for StillClock {
     }
 }
 
-/// Fails, panics or dawdles when told.
+/// Fails, panics or dawdles when told, and counts its batches.
 #[derive(Clone, Default)]
 struct BadSink {
     kept: MemorySink,
     failing: Arc<AtomicBool>,
+    batches: Arc<AtomicUsize>,
     panicking: bool,
     pause: Duration,
 }
@@ -46,6 +47,7 @@ impl AuditSink for BadSink {
     fn append(&self, batch: &AuditBatch<'_>) -> Result<(), AuditError> {
         assert!(!self.panicking, "told to");
         thread::sleep(self.pause);
+        self.batches.fetch_add(1, Ordering::SeqCst);
         if self.failing.load(Ordering::SeqCst) { Err(AuditError::sink("told to")) } else { self.kept.append(batch) }
     }
 
@@ -75,6 +77,24 @@ fn changed() -> AuditEvent {
 fn events(records: &[AuditRecord]) -> Vec<(&str, Outcome, u64)> {
     let said = |r: &&AuditRecord| r.outcome() != Outcome::Lifecycle;
     records.iter().filter(said).map(|r| (r.action(), r.outcome(), r.count())).collect()
+}
+
+/// However slow the machine is, the writer does not begin a round before it has rested from the one before.
+#[tokio::test]
+async fn accesses_gather() {
+    let sink = BadSink::default();
+    let log = start_plain(sink.clone(), AuditSettings::default());
+    log.flush().await.unwrap();
+    let (before, start) = (sink.batches.load(Ordering::SeqCst), Instant::now());
+    for _ in 0..60 {
+        log.record(Lane::Operators, AuditEvent::new("query", Outcome::Accessed, SystemTime::now()));
+        thread::sleep(Duration::from_millis(1));
+    }
+    let (batches, most) = (sink.batches.load(Ordering::SeqCst) - before, start.elapsed().as_millis() / 5 + 2);
+    assert!(batches as u128 <= most, "{batches} batches, {most} would do");
+    log.flush().await.unwrap();
+    let accessed = sink.kept.records().into_iter().filter(|record| record.outcome() == Outcome::Accessed).count();
+    assert_eq!(accessed, 60);
 }
 
 #[tokio::test]

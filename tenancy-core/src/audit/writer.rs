@@ -28,6 +28,7 @@ fn write_all(shared: &Shared, chains: &mut Chains) -> Vec<Written> {
         if !write(shared, chains, round) {
             return Vec::new();
         }
+        rest(shared);
     }
     let event = AuditEvent::new("audit.close", Outcome::Lifecycle, shared.clock.now());
     if !write(shared, chains, vec![Pending { lane: Lane::Operators, event, count: 1, written: None }]) {
@@ -54,6 +55,7 @@ fn next_round(shared: &Shared) -> Option<Vec<Pending>> {
         // Here nothing is in the writer's hands: what is not in the lanes is durable.
         state.answer_flushes();
         let round = state.lanes.take_round();
+        state.hurry = state.lanes.has_turns() || state.has_waiters();
         if !round.is_empty() {
             return Some(round);
         }
@@ -69,6 +71,21 @@ fn next_round(shared: &Shared) -> Option<Vec<Pending>> {
             (_, None) => shared.wake.wait(state).unwrap_or_else(PoisonError::into_inner),
         };
     }
+}
+
+/// Lets accesses gather, which come one for nearly each request and for which nobody waits: one round for all of a few
+/// milliseconds takes a fraction of the wake-ups, and of the sink's `fsync`s. The first after a quiet time is written at
+/// once, as is everything else.
+fn rest(shared: &Shared) {
+    let until = Instant::now() + REST;
+    let mut state = shared.lock();
+    state.resting = true;
+    while !state.hurry
+        && let Some(pause) = until.checked_duration_since(Instant::now())
+    {
+        state = shared.wake.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner).0;
+    }
+    state.resting = false;
 }
 
 /// Writes one round, however often it takes: the next would not link to anything else. `false` when nobody is left who
@@ -97,6 +114,10 @@ fn write(shared: &Shared, chains: &mut Chains, round: Vec<Pending>) -> bool {
 }
 
 impl State {
+    fn has_waiters(&self) -> bool {
+        !self.flushes.is_empty() || self.phase != Phase::Open
+    }
+
     fn answer_flushes(&mut self) {
         if self.flushes.is_empty() {
             return;
@@ -127,6 +148,9 @@ impl Drop for Obituary<'_> {
         }
     }
 }
+
+/// How long accesses gather: also how much of them a crash of the machine may take, besides what is in the sink's hands.
+const REST: Duration = Duration::from_millis(5);
 
 /// How long to wait before a failed batch is tried again, at first and at most.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);

@@ -148,24 +148,34 @@ async fn time_outs_of_one_tenant_are_not_the_neighbours() {
 /// V15: the server goes away in the middle of an upload. The caller learns how far it got, and goes on there.
 #[tokio::test(flavor = "multi_thread")]
 async fn v15_an_upload_that_broke_goes_on_where_it_broke() {
-    for (fault, stored) in
-        [(WireFault::CutBefore, 300), (WireFault::CutAfter, 400), (WireFault::Refuse(Code::Internal), 300)]
-    {
+    // Which batch of ten fails, whether it is sent once more, and whether the server stored it all the same.
+    for (fault, batch, again, stored) in [
+        (WireFault::CutBefore, 4, true, false),
+        (WireFault::CutAfter, 4, true, true),
+        (WireFault::Refuse(Code::Internal), 4, false, false),
+        (WireFault::Refuse(Code::Unavailable), 4, true, false),
+        (WireFault::Refuse(Code::ResourceExhausted), 10, false, false),
+        (WireFault::CutBefore, 1, true, false),
+        (WireFault::CutAfter, 10, true, true),
+        (WireFault::Answer(UpdateStatus::WaitTimeout), 6, false, true),
+        (WireFault::Answer(UpdateStatus::ClockRejected), 1, false, false),
+    ] {
         let house = House::with(Layout::Shared, |options| options.retries(1)).await;
         let _own = house.mine.delete(&[cases::id("A1")]).await.unwrap();
         let points: Vec<Point> = (0..1000).map(|n| cases::point(&format!("doc:{n}"), 0.5, "acme")).collect();
         let stream = |points: &[Point]| futures_util::stream::iter(points.to_vec());
         let upload = || Upload::new().batch(100).unwrap();
-        house.wire.server.fail("Points/UpdateBatch", 4, fault.clone());
-        if !matches!(fault, WireFault::Refuse(_)) {
-            // It is sent once more.
-            house.wire.server.fail("Points/UpdateBatch", 5, fault.clone());
+        for call in batch..=batch + usize::from(again) {
+            house.wire.server.fail("Points/UpdateBatch", call, fault.clone());
         }
         let broken = house.mine.upload(stream(&points), upload(), |_| {}).await.unwrap_err();
-        assert_eq!((broken.acknowledged(), broken.unknown()), (300, 100), "{fault:?}");
-        assert_eq!(house.mine.count(None).await.unwrap(), stored, "{fault:?}");
+        let acknowledged = 100 * (batch as u64 - 1);
+        assert_eq!((broken.acknowledged(), broken.unknown()), (acknowledged, 100), "{fault:?}");
+        let there = acknowledged + if stored { 100 } else { 0 };
+        assert_eq!(house.mine.count(None).await.unwrap(), there, "{fault:?}");
         let rest = usize::try_from(broken.acknowledged()).unwrap();
-        assert_eq!(house.mine.upload(stream(&points[rest..]), upload(), |_| {}).await.unwrap(), 700);
+        let left = 1000 - acknowledged;
+        assert_eq!(house.mine.upload(stream(&points[rest..]), upload(), |_| {}).await.unwrap(), left);
         assert_eq!(house.mine.count(None).await.unwrap(), 1000, "each once: {fault:?}");
         assert_eq!(house.theirs.count(None).await.unwrap(), 1);
     }
