@@ -1,10 +1,13 @@
-//! The audit log: who did what to whose data, written before the answer goes out, in chains that show what was changed.
+//! The audit log: who did what to whose data, in chains that show what was changed.
 //!
 //! # How a record comes about
 //! A check reserves the place of its record *before* it begins, so there is no denial that could not be written down:
 //! no place, no check ([`Denial::AuditUnavailable`](crate::Denial::AuditUnavailable)). Each tenant has a lane of its own,
 //! operators have one and the unidentified share one; one thread takes turns between them and writes each round with
 //! one `fsync`. A flood in one lane therefore costs another lane one round at most.
+//!
+//! A call does not wait for its record, but where it says so: an exit, an operator's act. Accesses, of which nearly each
+//! request leaves one, gather for five milliseconds and share a round; everything else is written at once.
 //!
 //! Denials that are equal within a second are counted instead of queued, and so is what comes when a lane is full. A
 //! record says how many it stands for ([`AuditRecord::count`]); the sum of the counts is the number of events.
