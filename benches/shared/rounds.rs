@@ -25,21 +25,27 @@ impl Round {
         Self { callers, tenants, pause, time }
     }
 
-    /// Calls for as long as the round lasts, each caller with its own sequence of tenants.
-    async fn run<F, Fut>(self, call: F) -> Vec<Duration>
+    /// Calls for as long as the round lasts, each caller with its own sequence of tenants. What comes before a call is not
+    /// in its time.
+    async fn run<T, B, C, Before, Call>(self, before: B, call: C) -> Vec<Duration>
     where
-        F: Fn(usize) -> Fut + Clone + Send + 'static,
-        Fut: Future<Output = ()> + Send,
+        T: Send,
+        B: Fn(usize) -> Before + Clone + Send + 'static,
+        Before: Future<Output = T> + Send,
+        C: Fn(usize, T) -> Call + Clone + Send + 'static,
+        Call: Future<Output = ()> + Send,
     {
         let callers = (0..self.callers).map(|caller| {
-            let call = call.clone();
+            let (before, call) = (before.clone(), call.clone());
             tokio::spawn(async move {
                 let (mut times, mut number) = (Vec::new(), caller as u64);
                 let end = Instant::now() + self.time;
                 while Instant::now() < end {
                     number = mix(number);
+                    let tenant = (number % self.tenants as u64) as usize;
+                    let ready = before(tenant).await;
                     let start = Instant::now();
-                    call((number % self.tenants as u64) as usize).await;
+                    call(tenant, ready).await;
                     times.push(start.elapsed());
                     if !self.pause.is_zero() {
                         tokio::time::sleep(self.pause).await;

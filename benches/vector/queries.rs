@@ -20,9 +20,7 @@ struct Queries {
     raw_wire: wire::Raw,
     edge: VectorStore,
     raw_edge: edge::Raw,
-    /// Contexts that nobody has used yet, one for each call that is the first of its request.
-    fresh: Mutex<Vec<(usize, TenantContext)>>,
-    /// One for each tenant, made anew for every round.
+    /// A context of each tenant, made anew for every round: one lives no longer than a request.
     used: Mutex<Vec<TenantContext>>,
     _root: TempDir,
 }
@@ -39,13 +37,19 @@ pub(crate) async fn measure(url: &str) {
             panic!("not a command: {line}");
         };
         let round = Round::parse(&mut words);
-        queries.prepare(way, round.time.as_millis() as usize).await;
+        queries.prepare().await;
         let (way, work, queries) = (way.to_owned(), work.to_owned(), queries.clone());
-        let call = move |tenant| {
-            let (queries, way, work) = (queries.clone(), way.clone(), work.clone());
-            async move { queries.call(&way, &work, tenant).await }
+        let ours = queries.clone();
+        // In all ways a request was let in just before, as one is in a service.
+        let before = move |tenant| {
+            let queries = ours.clone();
+            async move { queries.context(tenant).await }
         };
-        say(&answer(&round.run(call).await));
+        let call = move |tenant, context| {
+            let (queries, way, work) = (queries.clone(), way.clone(), work.clone());
+            async move { queries.call(&way, &work, tenant, context).await }
+        };
+        say(&answer(&round.run(before, call).await));
     }
 }
 
@@ -73,27 +77,26 @@ impl Queries {
             raw_wire: wire::Raw::connect(url, COLLECTION),
             edge: edge::store(root.path(), &tenants, CORPUS.schema()),
             raw_edge,
-            fresh: Mutex::default(),
             used: Mutex::default(),
             tenants,
             _root: root,
         }
     }
 
-    /// Contexts for a round. A context lives no longer than a request.
-    async fn prepare(&self, way: &str, milliseconds: usize) {
-        let fresh = if way.ends_with("_first") { milliseconds * MOST_A_MILLISECOND } else { 0 };
-        let mut all = Vec::new();
-        for number in 0..fresh.max(TENANTS) {
-            let tenant = number % TENANTS;
-            all.push((tenant, self.tenants.context(&format!("tenant-{tenant}")).await));
-        }
-        *self.used.lock().unwrap() = all.iter().take(TENANTS).map(|(_, context)| context.clone()).collect();
-        *self.fresh.lock().unwrap() = all;
+    async fn context(&self, tenant: usize) -> TenantContext {
+        self.tenants.context(&format!("tenant-{tenant}")).await
     }
 
-    /// One call of one tenant; it must find what there is.
-    async fn call(&self, way: &str, work: &str, tenant: usize) {
+    async fn prepare(&self) {
+        let mut used = Vec::new();
+        for tenant in 0..TENANTS {
+            used.push(self.context(tenant).await);
+        }
+        *self.used.lock().unwrap() = used;
+    }
+
+    /// One call of one tenant, with a context that nobody has used yet; it must find what there is.
+    async fn call(&self, way: &str, work: &str, tenant: usize, fresh: TenantContext) {
         let question = &self.questions[self.asked.fetch_add(1, Ordering::Relaxed) % QUESTIONS];
         let life = &self.lives[tenant];
         let hits = match (way, work) {
@@ -103,11 +106,8 @@ impl Queries {
             ("edge_raw", "hybrid") => self.raw_edge.hybrid(life, question, LIMIT as usize).await.len(),
             _ => {
                 let store = if way.starts_with("edge") { &self.edge } else { &self.wire };
-                let context = if way.ends_with("_first") {
-                    self.fresh.lock().unwrap().pop().expect("more contexts: raise MOST_A_MILLISECOND").1
-                } else {
-                    self.used.lock().unwrap()[tenant].clone()
-                };
+                let first = way.ends_with("_first");
+                let context = if first { fresh } else { self.used.lock().unwrap()[tenant].clone() };
                 store.scoped(&context).unwrap().query(&query(work, question)).await.unwrap().len()
             }
         };
@@ -117,7 +117,7 @@ impl Queries {
     /// What is faster because it finds something else is no faster.
     async fn ensure_all_find_the_same(&self) {
         for (tenant, life) in self.lives.iter().enumerate() {
-            let context = self.tenants.context(&format!("tenant-{tenant}")).await;
+            let context = self.context(tenant).await;
             for (number, question) in self.questions.iter().enumerate().skip(tenant).step_by(7) {
                 let raw = |points: Vec<qdrant_client::qdrant::ScoredPoint>| {
                     points.iter().map(|point| (wire::tag(point).0, point.score)).collect::<Vec<_>>()
@@ -161,4 +161,3 @@ const CHUNKS: usize = 1_000;
 const QUESTIONS: usize = 50;
 const LIMIT: u64 = 10;
 const COLLECTION: &str = "queries";
-const MOST_A_MILLISECOND: usize = 25;

@@ -86,9 +86,9 @@ impl VectorBackend for EdgeBackend {
     async fn query(
         &self,
         scope: &VectorScope<'_>,
-        requests: Vec<QueryRequest>,
+        requests: &[QueryRequest],
     ) -> Result<Vec<Vec<ScoredPayload>>, BackendError> {
-        let (life, partition) = (scope.life(), scope.partition().to_owned());
+        let (life, partition, requests) = (scope.life(), scope.partition().to_owned(), requests.to_vec());
         self.blocking(scope, move |shards| {
             let answers =
                 shards.with(&partition, |shard| requests.iter().map(|request| shard.query(life, request)).collect())?;

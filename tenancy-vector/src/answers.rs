@@ -10,7 +10,6 @@ use crate::id::{ExternalId, PointKey};
 use crate::point::{FoundPoint, Hit};
 use crate::points::Owner;
 use crate::request::{Find, Search};
-use crate::tag::{self, Checked};
 
 /// Hits that are of those that were meant for sure.
 pub(crate) struct Hits {
@@ -74,8 +73,8 @@ pub(crate) fn points<'a>(
 
 /// A stored point whose tag is this owner's.
 pub(crate) fn own(owner: &Owner, stored: StoredPayload) -> Result<(PointKey, FoundPoint), Denial> {
-    let StoredPayload { payload, vectors } = stored;
-    let Checked { id, key, payload } = tag::check(owner, payload)?;
+    let StoredPayload { tag, payload, vectors } = stored;
+    let (id, key) = tag.ok_or(Denial::StoreBreach)?.check(owner)?;
     Ok((key, FoundPoint { id, payload, vectors, origin: owner.origin() }))
 }
 

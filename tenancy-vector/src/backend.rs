@@ -15,6 +15,7 @@ use crate::name::VectorName;
 use crate::request::{CountRequest, FacetRequest, QueryRequest, ScrollRequest, WriteRequest};
 use crate::schema::Schema;
 use crate::scope::VectorScope;
+use crate::tag::Tag;
 use crate::vector::Vector;
 
 /// An engine that keeps points, one partition a life. Implemented by users; called by this crate only, since nobody
@@ -54,7 +55,7 @@ pub trait VectorBackend: Send + Sync + 'static {
     async fn query(
         &self,
         scope: &VectorScope<'_>,
-        requests: Vec<QueryRequest>,
+        requests: &[QueryRequest],
     ) -> Result<Vec<Vec<ScoredPayload>>, BackendError>;
 
     /// How often each value of a key is there.
@@ -131,7 +132,7 @@ impl<B: VectorBackend + ?Sized> VectorBackend for Arc<B> {
     async fn query(
         &self,
         scope: &VectorScope<'_>,
-        requests: Vec<QueryRequest>,
+        requests: &[QueryRequest],
     ) -> Result<Vec<Vec<ScoredPayload>>, BackendError> {
         (**self).query(scope, requests).await
     }
@@ -181,6 +182,9 @@ impl<B: VectorBackend + ?Sized> VectorBackend for Arc<B> {
 /// A stored point as an engine answers: the payload with its tag, and the vectors where they were asked for.
 #[derive(Clone)]
 pub struct StoredPayload {
+    /// As it came, if it has the form of one.
+    pub(crate) tag: Option<Tag>,
+    /// Without the tag.
     pub(crate) payload: Map<String, Value>,
     pub(crate) vectors: BTreeMap<VectorName, Vector>,
 }
@@ -188,8 +192,9 @@ pub struct StoredPayload {
 impl StoredPayload {
     /// An answer to be checked, without vectors.
     #[must_use]
-    pub const fn new(payload: Map<String, Value>) -> Self {
-        Self { payload, vectors: BTreeMap::new() }
+    pub fn new(mut payload: Map<String, Value>) -> Self {
+        let tag = Tag::take(&mut payload);
+        Self { tag, payload, vectors: BTreeMap::new() }
     }
 
     /// With vectors.
@@ -202,7 +207,11 @@ impl StoredPayload {
     /// The payload and the vectors, for a back end that wraps another.
     #[must_use]
     pub fn into_parts(self) -> (Map<String, Value>, BTreeMap<VectorName, Vector>) {
-        (self.payload, self.vectors)
+        let mut payload = self.payload;
+        if let Some(tag) = self.tag {
+            tag.put(&mut payload);
+        }
+        (payload, self.vectors)
     }
 }
 

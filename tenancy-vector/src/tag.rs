@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use tenancy_core::{Denial, Life};
+use uuid::Uuid;
 
 use crate::error::VectorError;
 use crate::id::{ExternalId, PointKey};
@@ -15,40 +16,47 @@ pub(crate) fn stamp(
     id: &ExternalId,
     mut payload: Map<String, Value>,
 ) -> Map<String, Value> {
-    let tag = json!({
-        reserved::LIFE: reserved::life(life),
-        reserved::DIGEST: key.digest(),
-        reserved::ID: id.as_str(),
-    });
-    payload.insert(reserved::KEY.to_owned(), tag);
+    let tag = Tag { life: reserved::life(life), digest: key.digest(), id: id.as_str().to_owned() };
+    tag.put(&mut payload);
     payload
 }
 
-/// What an answer is once its tag was checked.
-pub(crate) struct Checked {
-    pub(crate) id: ExternalId,
-    pub(crate) key: PointKey,
-    /// The caller's part.
-    pub(crate) payload: Map<String, Value>,
+/// The tag of a stored point as a store answered it: three texts, and nothing compared yet.
+#[derive(Clone)]
+pub(crate) struct Tag {
+    pub(crate) life: String,
+    pub(crate) digest: String,
+    pub(crate) id: String,
 }
 
-/// Checks that an answer of a store is this owner's: its life is ours, and its digest is the one that only our key
-/// makes of its external id.
-///
-/// A tag of any other form is a breach too: an engine takes a list of lives as a match for each of them.
-pub(crate) fn check(owner: &Owner, mut payload: Map<String, Value>) -> Result<Checked, Denial> {
-    let tag = payload.remove(reserved::KEY).ok_or(Denial::StoreBreach)?;
-    let tag = tag.as_object().filter(|tag| tag.len() == 3).ok_or(Denial::StoreBreach)?;
-    let text = |name| tag.get(name).and_then(Value::as_str).ok_or(Denial::StoreBreach);
-    let life = text(reserved::LIFE)?;
-    // Only the one form we write: an engine that compares texts would not have matched another.
-    if life != reserved::life(owner.life()) {
-        return Err(Denial::StoreBreach);
+impl Tag {
+    /// Takes the tag out of a payload. One of any other form is none: an engine takes a list of lives as a match for each
+    /// of them.
+    pub(crate) fn take(payload: &mut Map<String, Value>) -> Option<Self> {
+        let Some(Value::Object(mut tag)) = payload.remove(reserved::KEY) else { return None };
+        let mut text = |name| match tag.remove(name) {
+            Some(Value::String(text)) => Some(text),
+            _other => None,
+        };
+        let taken = Self { life: text(reserved::LIFE)?, digest: text(reserved::DIGEST)?, id: text(reserved::ID)? };
+        tag.is_empty().then_some(taken)
     }
-    let id = ExternalId::parse(text(reserved::ID)?).map_err(|_: VectorError| Denial::StoreBreach)?;
-    let key = owner.key(&id)?;
-    if text(reserved::DIGEST)? != key.digest() {
-        return Err(Denial::StoreBreach);
+
+    /// Puts it back.
+    pub(crate) fn put(self, payload: &mut Map<String, Value>) {
+        let tag = json!({ reserved::LIFE: self.life, reserved::DIGEST: self.digest, reserved::ID: self.id });
+        payload.insert(reserved::KEY.to_owned(), tag);
     }
-    Ok(Checked { id, key, payload })
+
+    /// Checks that the point is this owner's: its life is ours, and its digest is the one that only our key makes of its
+    /// external id.
+    pub(crate) fn check(self, owner: &Owner) -> Result<(ExternalId, PointKey), Denial> {
+        // Only the one form we write: an engine that compares texts would not have matched another.
+        if self.life != *owner.life().uuid().hyphenated().encode_lower(&mut Uuid::encode_buffer()) {
+            return Err(Denial::StoreBreach);
+        }
+        let id = ExternalId::parse(&self.id).map_err(|_: VectorError| Denial::StoreBreach)?;
+        let key = owner.key(&id)?;
+        if key.has_digest(&self.digest) { Ok((id, key)) } else { Err(Denial::StoreBreach) }
+    }
 }

@@ -15,7 +15,7 @@ use fake::{Fake, Hooks};
 use serde_json::{Map, Value, json};
 use tenancy_core::Denial;
 use tenancy_testkit::TestTenants;
-use tenancy_vector::{BackendError, ScoredPayload, StoredPayload, VectorError, VectorStore};
+use tenancy_vector::{BackendError, Filter, PayloadKey, ScoredPayload, StoredPayload, VectorError, VectorStore};
 
 type Answers = Vec<(f32, Map<String, Value>)>;
 type Lie = Box<dyn Fn(&mut Answers) + Send + Sync>;

@@ -58,7 +58,7 @@ async fn main() {
             panic!("not a command: {line}")
         };
         let (way, work, peers) = (way.to_owned(), Work::parse(work), peers.clone());
-        let times = Round::parse(&mut words).run(move |tenant| {
+        let times = Round::parse(&mut words).run(|_| std::future::ready(()), move |tenant, ()| {
             let (peers, way) = (peers.clone(), way.clone());
             async move { peers.call(&way, work, tenant).await }
         });

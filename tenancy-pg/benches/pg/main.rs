@@ -35,11 +35,11 @@ async fn main() {
         match (words.next(), words.next(), words.next()) {
             (Some("round"), Some(way), Some(work)) => {
                 let (way, work, ways) = (way.to_owned(), Work::parse(work), ways.clone());
-                let call = move |tenant| {
+                let call = move |tenant, ()| {
                     let (ways, way) = (ways.clone(), way.clone());
                     async move { ways.call(&way, work, tenant).await }
                 };
-                say(&answer(&Round::parse(&mut words).run(call).await));
+                say(&answer(&Round::parse(&mut words).run(|_| std::future::ready(()), call).await));
             }
             (Some("trips"), Some(way), Some(work)) => {
                 // What is prepared once is not what a call costs.

@@ -56,10 +56,10 @@ impl VectorBackend for Notebook {
     async fn query(
         &self,
         _: &VectorScope<'_>,
-        requests: Vec<QueryRequest>,
+        requests: &[QueryRequest],
     ) -> Result<Vec<Vec<ScoredPayload>>, BackendError> {
         let nothing = requests.iter().map(|_| Vec::new()).collect();
-        self.note(Asked::Query(requests));
+        self.note(Asked::Query(requests.to_vec()));
         Ok(nothing)
     }
 

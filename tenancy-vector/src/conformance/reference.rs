@@ -86,7 +86,7 @@ impl VectorBackend for ReferenceBackend {
     async fn query(
         &self,
         scope: &VectorScope<'_>,
-        requests: Vec<QueryRequest>,
+        requests: &[QueryRequest],
     ) -> Result<Vec<Vec<ScoredPayload>>, BackendError> {
         let found = self.read(scope, |points| {
             let own: Vec<_> = points.of(scope.life()).collect();

@@ -83,9 +83,9 @@ impl VectorBackend for PgVectorBackend {
     async fn query(
         &self,
         scope: &VectorScope<'_>,
-        requests: Vec<QueryRequest>,
+        requests: &[QueryRequest],
     ) -> Result<Vec<Vec<ScoredPayload>>, BackendError> {
-        within!(self, scope, gather::options(&requests), |session| gather::answers(&mut session, &requests))
+        within!(self, scope, gather::options(requests), |session| gather::answers(&mut session, requests))
     }
 
     async fn facet(

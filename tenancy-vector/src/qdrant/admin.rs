@@ -33,8 +33,8 @@ impl QdrantBackend {
 
     pub(super) async fn exists(&self, collection: &str) -> Result<bool, QdrantError> {
         let request = pb::CollectionExistsRequest { collection_name: collection.to_owned() };
-        let answer = self.admin(collection, request, |mut clients, request| async move {
-            clients.collections.collection_exists(request).await
+        let answer = self.admin(collection, request, |clients, request| async move {
+            clients.collections().collection_exists(request).await
         });
         Ok(answer.await.map_err(Failure::into_error)?.result.ok_or(QdrantError::Incomplete)?.exists)
     }
@@ -42,12 +42,8 @@ impl QdrantBackend {
     /// Whether it was made just now, and not by another process at the same time.
     pub(super) async fn create(&self, collection: &str, schema: &Schema) -> Result<bool, QdrantError> {
         let request = self.layout.create(collection, schema);
-        let created =
-            self.admin(
-                collection,
-                request,
-                |mut clients, request| async move { clients.collections.create(request).await },
-            );
+        let created = self
+            .admin(collection, request, |clients, request| async move { clients.collections().create(request).await });
         match created.await {
             Ok(answer) => Ok(answer.result),
             Err(failure) if failure.is_there() => Ok(false),
@@ -57,15 +53,15 @@ impl QdrantBackend {
 
     pub(super) async fn info(&self, collection: &str) -> Result<pb::CollectionInfo, QdrantError> {
         let request = pb::GetCollectionInfoRequest { collection_name: collection.to_owned() };
-        let info = self
-            .admin(collection, request, |mut clients, request| async move { clients.collections.get(request).await });
+        let info =
+            self.admin(collection, request, |clients, request| async move { clients.collections().get(request).await });
         info.await.map_err(Failure::into_error)?.result.ok_or(QdrantError::Incomplete)
     }
 
     pub(super) async fn create_index(&self, request: pb::CreateFieldIndexCollection) -> Result<(), QdrantError> {
         let collection = request.collection_name.clone();
-        let done = self.admin(&collection, request, |mut clients, request| async move {
-            clients.points.create_field_index(request).await
+        let done = self.admin(&collection, request, |clients, request| async move {
+            clients.points().create_field_index(request).await
         });
         completed(done.await.map_err(Failure::into_error)?.result.as_ref())
     }
@@ -97,8 +93,8 @@ impl QdrantBackend {
                     request: Some(pb::CreateShardKey { shard_key: key, ..pb::CreateShardKey::default() }),
                     timeout: Some(self.link.seconds()),
                 };
-                let made = self.admin(&place.collection, request, |mut clients, request| async move {
-                    clients.collections.create_shard_key(request).await
+                let made = self.admin(&place.collection, request, |clients, request| async move {
+                    clients.collections().create_shard_key(request).await
                 });
                 match made.await {
                     Ok(answer) if answer.result => Ok(()),
@@ -121,8 +117,8 @@ impl QdrantBackend {
 
     pub(super) async fn has_shard(&self, place: &Place) -> Result<bool, BackendError> {
         let request = pb::ListShardKeysRequest { collection_name: place.collection.clone() };
-        let listed = self.admin(&place.collection, request, |mut clients, request| async move {
-            clients.collections.list_shard_keys(request).await
+        let listed = self.admin(&place.collection, request, |clients, request| async move {
+            clients.collections().list_shard_keys(request).await
         });
         let listed = listed.await?;
         Ok(listed.shard_keys.iter().any(|found| found.key.is_some() && found.key == place.key()))
@@ -134,8 +130,8 @@ impl QdrantBackend {
             QdrantLayout::Collections { .. } => {
                 let timeout = Some(self.link.seconds());
                 let request = pb::DeleteCollection { collection_name: place.collection.clone(), timeout };
-                let gone = self.admin(&place.collection, request, |mut clients, request| async move {
-                    clients.collections.delete(request).await
+                let gone = self.admin(&place.collection, request, |clients, request| async move {
+                    clients.collections().delete(request).await
                 });
                 match gone.await {
                     // False: there was none.
@@ -153,8 +149,8 @@ impl QdrantBackend {
                     request: Some(pb::DeleteShardKey { shard_key: place.key() }),
                     timeout: Some(self.link.seconds()),
                 };
-                let gone = self.admin(&place.collection, request, |mut clients, request| async move {
-                    clients.collections.delete_shard_key(request).await
+                let gone = self.admin(&place.collection, request, |clients, request| async move {
+                    clients.collections().delete_shard_key(request).await
                 });
                 match gone.await {
                     Ok(_) => Ok(()),

@@ -84,9 +84,9 @@ impl VectorBackend for QdrantBackend {
     async fn query(
         &self,
         scope: &VectorScope<'_>,
-        requests: Vec<QueryRequest>,
+        requests: &[QueryRequest],
     ) -> Result<Vec<Vec<ScoredPayload>>, BackendError> {
-        self.query_in(&self.layout.place(scope), &requests).await
+        self.query_in(&self.layout.place(scope), requests).await
     }
 
     async fn facet(

@@ -34,12 +34,13 @@ impl Breakers {
 
     /// Whether it may be asked. A breaker whose time is over lets one call try.
     pub(super) fn admits(&self, name: &str) -> bool {
-        let now = Instant::now();
         let mut states = self.states();
-        match states.get_mut(name) {
-            None | Some(State::Closed { .. }) => true,
-            Some(State::Open { until } | State::Trying { until }) if now < *until => false,
-            Some(state) => {
+        let Some(state) = states.get_mut(name) else { return true };
+        let now = Instant::now();
+        match state {
+            State::Closed { .. } => true,
+            State::Open { until } | State::Trying { until } if now < *until => false,
+            State::Open { .. } | State::Trying { .. } => {
                 *state = State::Trying { until: now + self.open_for };
                 true
             }
@@ -48,9 +49,10 @@ impl Breakers {
 
     pub(super) fn worked(&self, name: &str) {
         let mut states = self.states();
-        // A call that began before it opened says nothing about now.
-        if !matches!(states.get(name), Some(State::Open { .. })) {
-            states.remove(name);
+        match states.get(name) {
+            // A call that began before it opened says nothing about now.
+            None | Some(State::Open { .. }) => {}
+            Some(State::Closed { .. } | State::Trying { .. }) => drop(states.remove(name)),
         }
     }
 

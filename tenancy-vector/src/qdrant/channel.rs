@@ -25,10 +25,16 @@ use crate::turns::Turns;
 /// The generated clients on a channel of our own. Those of the client's high level send every request again on their
 /// own, writes too, trust the system's authorities alone, and print.
 #[derive(Clone)]
-pub(super) struct Clients {
-    pub(super) points: PointsClient<Service>,
-    pub(super) collections: CollectionsClient<Service>,
-    health: QdrantClient<Service>,
+pub(super) struct Clients(Service);
+
+impl Clients {
+    pub(super) fn points(self) -> PointsClient<Service> {
+        PointsClient::new(self.0).max_decoding_message_size(MAX_ANSWER)
+    }
+
+    pub(super) fn collections(self) -> CollectionsClient<Service> {
+        CollectionsClient::new(self.0)
+    }
 }
 
 type Service = InterceptedService<Channel, ApiKey>;
@@ -50,7 +56,8 @@ impl Interceptor for ApiKey {
 pub(super) struct Link {
     clients: Clients,
     turns: Turns,
-    breakers: Breakers,
+    collections: Breakers,
+    lives: Breakers,
     timeout: Duration,
     retries: u32,
     /// When the server last said which version it is.
@@ -83,16 +90,11 @@ pub(super) enum Failure {
 impl Link {
     /// Connects and looks at the version.
     pub(super) async fn open(options: &QdrantOptions) -> Result<Self, QdrantError> {
-        let service = InterceptedService::new(endpoint(options)?.connect_lazy(), api_key(options)?);
-        let clients = Clients {
-            points: PointsClient::new(service.clone()).max_decoding_message_size(MAX_ANSWER),
-            collections: CollectionsClient::new(service.clone()),
-            health: QdrantClient::new(service),
-        };
         let link = Self {
-            clients,
+            clients: Clients(InterceptedService::new(endpoint(options)?.connect_lazy(), api_key(options)?)),
             turns: Turns::new(options.concurrency),
-            breakers: Breakers::new(options.failures, options.open_for),
+            collections: Breakers::new(options.failures, options.open_for),
+            lives: Breakers::new(options.failures, options.open_for),
             timeout: options.timeout,
             retries: options.retries,
             seen: Mutex::new(None),
@@ -143,36 +145,35 @@ impl Link {
     where
         F: Future<Output = Result<Response<A>, Status>> + Send,
     {
-        let (collection, life) = about.names();
-        if !self.breakers.admits(&collection) || !life.as_deref().is_none_or(|life| self.breakers.admits(life)) {
+        let About { collection, life } = about;
+        if !self.collections.admits(collection) || !life.is_none_or(|life| self.lives.admits(life)) {
             return Err(Failure::BreakerOpen);
         }
         let until = Instant::now() + self.timeout;
         // A turn that did not come is nobody's failure. What concerns all lives waits in a lane of its own.
-        let turn = tokio::time::timeout_at(until, self.turns.take_as(about.life.unwrap_or_default())).await;
+        let turn = tokio::time::timeout_at(until, self.turns.take_as(life.unwrap_or_default())).await;
         let Ok(_turn) = turn else { return Err(Failure::TimedOut) };
         let work = async {
             self.ensure_version().await?;
-            let mut request = Request::new(request);
-            // For the server, which stops then; later than ours, so that what is over in time is known by ours alone.
-            request.set_timeout(self.timeout + Duration::from_secs(1));
-            let answer = send(self.clients.clone(), request).await;
+            // One timer, ours. The server reads its time in the request, and sees when we hang up; a time in the header
+            // would start another timer on each side.
+            let answer = send(self.clients.clone(), Request::new(request)).await;
             answer.map(Response::into_inner).map_err(Failure::Status)
         };
         let answer = tokio::time::timeout_at(until, work).await.unwrap_or(Err(Failure::TimedOut));
         match &answer {
             Ok(_) => {
-                self.breakers.worked(&collection);
-                life.iter().for_each(|life| self.breakers.worked(life));
+                self.collections.worked(collection);
+                life.iter().for_each(|life| self.lives.worked(life));
             }
             // What one tenant asks can be too much for its time, and must not close the door to others.
-            Err(Failure::TimedOut) => life.iter().for_each(|life| self.breakers.failed(life)),
+            Err(Failure::TimedOut) => life.iter().for_each(|life| self.lives.failed(life)),
             Err(failure) if failure.is_broken_connection() => {
                 *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = None;
-                self.breakers.failed(&collection);
+                self.collections.failed(collection);
             }
             // The server answered.
-            Err(_) => self.breakers.worked(&collection),
+            Err(_) => self.collections.worked(collection),
         }
         answer
     }
@@ -183,7 +184,7 @@ impl Link {
         if seen.is_some_and(|seen| seen.elapsed() < BELIEVED) {
             return Ok(());
         }
-        let reply = self.clients.health.clone().health_check(pb::HealthCheckRequest {}).await;
+        let reply = QdrantClient::new(self.clients.0.clone()).health_check(pb::HealthCheckRequest {}).await;
         let reply = reply.map_err(Failure::Status)?.into_inner();
         let found = Version::parse(&reply.version).ok_or(Failure::Error(QdrantError::NoVersion))?;
         if found < Version::FLOOR {
@@ -191,13 +192,6 @@ impl Link {
         }
         *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
         Ok(())
-    }
-}
-
-impl About<'_> {
-    /// The names of its breakers.
-    fn names(&self) -> (String, Option<String>) {
-        (format!("collection {}", self.collection), self.life.map(|life| format!("life {life}")))
     }
 }
 

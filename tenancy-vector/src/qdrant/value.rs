@@ -12,6 +12,8 @@ use uuid::Uuid;
 use super::error::QdrantError;
 use crate::id::PointKey;
 use crate::name::VectorName;
+use crate::reserved;
+use crate::tag::Tag;
 use crate::vector::{DenseVector, MultiVector, SparseVector, Vector};
 
 pub(super) fn engine_id(key: &PointKey) -> pb::PointId {
@@ -28,6 +30,17 @@ pub(super) fn payload(payload: Map<String, Value>) -> HashMap<String, pb::Value>
 
 pub(super) fn payload_back(payload: HashMap<String, pb::Value>) -> Map<String, Value> {
     payload.into_iter().map(|(key, value)| (key, raise(value))).collect()
+}
+
+/// The tag, if it has the one form that we write.
+pub(super) fn tag_back(value: pb::Value) -> Option<Tag> {
+    let Some(Kind::StructValue(mut tag)) = value.kind else { return None };
+    let mut text = |name| match tag.fields.remove(name)?.kind {
+        Some(Kind::StringValue(text)) => Some(text),
+        _other => None,
+    };
+    let taken = Tag { life: text(reserved::LIFE)?, digest: text(reserved::DIGEST)?, id: text(reserved::ID)? };
+    tag.fields.is_empty().then_some(taken)
 }
 
 fn lower(value: Value) -> pb::Value {

@@ -14,7 +14,6 @@ use crate::error::BackendError;
 use crate::filter::{Condition, Filter};
 use crate::id::PointKey;
 use crate::request::{CountRequest, Position, ScrollRequest, TaggedPoint, TaggedVectors, UpsertMode, Write};
-use crate::reserved;
 use crate::schema::Schema;
 
 impl QdrantBackend {
@@ -125,8 +124,8 @@ impl QdrantBackend {
             ordering: Some(pb::WriteOrdering { r#type: pb::WriteOrderingType::Strong.into() }),
             timeout: Some(self.link.seconds()),
         };
-        let answer = self.link.call(place.about(), again, request, |mut clients, request| async move {
-            clients.points.update_batch(request).await
+        let answer = self.link.call(place.about(), again, request, |clients, request| async move {
+            clients.points().update_batch(request).await
         });
         let answer = answer.await.map_err(|failure| self.unless_there(failure))?;
         if answer.result.len() != asked {
@@ -137,7 +136,7 @@ impl QdrantBackend {
 }
 
 fn digests(found: &[StoredPayload]) -> HashSet<&str> {
-    found.iter().filter_map(|stored| reserved::text(&stored.payload, reserved::DIGEST)).collect()
+    found.iter().filter_map(|stored| Some(stored.tag.as_ref()?.digest.as_str())).collect()
 }
 
 /// Two keys of one call may share an engine id just as well as an old and a new one.

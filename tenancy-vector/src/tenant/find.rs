@@ -56,7 +56,7 @@ impl<Of> Vectors<Of> {
             return Ok(Vec::new());
         }
         let scope = self.scope(entered);
-        let answers = self.read(entered, self.points.engine.backend.query(&scope, requests.clone())).await?;
+        let answers = self.read(entered, self.points.engine.backend.query(&scope, &requests)).await?;
         if answers.len() != requests.len() {
             return Err(Denial::StoreBreach.into());
         }

@@ -106,9 +106,9 @@ impl VectorBackend for TieredBackend {
     async fn query(
         &self,
         scope: &VectorScope<'_>,
-        requests: Vec<QueryRequest>,
+        requests: &[QueryRequest],
     ) -> Result<Vec<Vec<ScoredPayload>>, BackendError> {
-        self.read(scope, |backend| backend.query(scope, requests.clone())).await
+        self.read(scope, |backend| backend.query(scope, requests)).await
     }
 
     async fn facet(

@@ -238,9 +238,9 @@ fn both(keys: Vec<PointKey>, condition: Option<Condition>) -> Selector {
 
 /// The key of a point that a back end answered, which must be of the life.
 fn key(scope: &VectorScope<'_>, stored: &StoredPayload) -> Result<PointKey, BackendError> {
-    let is_own = reserved::text(&stored.payload, reserved::LIFE) == Some(&*reserved::life(scope.life()));
-    let key = reserved::text(&stored.payload, reserved::DIGEST).and_then(PointKey::of_digest);
-    key.filter(|_| is_own).ok_or_else(|| BackendError::failed("a point that is not the life's"))
+    let own = stored.tag.as_ref().filter(|tag| tag.life == reserved::life(scope.life()));
+    own.and_then(|tag| PointKey::of_digest(&tag.digest))
+        .ok_or_else(|| BackendError::failed("a point that is not the life's"))
 }
 
 /// How often a write that waits looks whether it may go on.

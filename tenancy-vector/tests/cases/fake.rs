@@ -80,7 +80,7 @@ impl<H: Hooks> VectorBackend for Fake<H> {
     async fn query(
         &self,
         scope: &VectorScope<'_>,
-        requests: Vec<QueryRequest>,
+        requests: &[QueryRequest],
     ) -> Result<Vec<Vec<ScoredPayload>>, BackendError> {
         let answers = self.read("query", self.honest.query(scope, requests)).await?;
         Ok(answers.into_iter().map(|hits| self.hooks.answers(hits)).collect())

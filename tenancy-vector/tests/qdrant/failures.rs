@@ -70,12 +70,12 @@ async fn a_read_is_asked_again_and_a_write_where_that_changes_nothing() {
     for fault in [WireFault::CutBefore, WireFault::CutAfter] {
         let house = House::with(Layout::Shared, |options| options.retries(2).breaker(100, Duration::ZERO)).await;
         let fail = |method, times| (1..=times).for_each(|call| house.wire.server.fail(method, call, fault.clone()));
-        fail("Points/QueryBatch", 2);
+        fail("Points/Query", 2);
         assert_eq!(house.reads().await.unwrap(), 1, "{fault:?}");
-        assert_eq!(house.asked("Points/QueryBatch"), 3);
-        fail("Points/QueryBatch", 3);
+        assert_eq!(house.asked("Points/Query"), 3);
+        fail("Points/Query", 3);
         assert!(is_failure(house.reads().await), "{fault:?}");
-        assert_eq!(house.asked("Points/QueryBatch"), 6);
+        assert_eq!(house.asked("Points/Query"), 6);
 
         house.reads().await.unwrap();
         fail("Points/UpdateBatch", 2);
@@ -105,9 +105,9 @@ async fn a_read_is_asked_again_and_a_write_where_that_changes_nothing() {
 async fn an_answer_is_not_asked_for_again() {
     for code in [Code::InvalidArgument, Code::Internal, Code::PermissionDenied, Code::ResourceExhausted] {
         let house = House::with(Layout::Shared, |options| options).await;
-        house.wire.server.fail("Points/QueryBatch", 1, WireFault::Refuse(code));
+        house.wire.server.fail("Points/Query", 1, WireFault::Refuse(code));
         assert!(is_failure(house.reads().await), "{code:?}");
-        assert_eq!(house.asked("Points/QueryBatch"), 1, "{code:?}");
+        assert_eq!(house.asked("Points/Query"), 1, "{code:?}");
         assert_eq!(house.reads().await.unwrap(), 1, "{code:?}");
     }
 }
@@ -118,13 +118,13 @@ async fn a_collection_that_fails_is_left_alone_for_a_while() {
     let patience = Duration::from_millis(300);
     let house = House::with(Layout::Collections, |options| options.retries(0).breaker(3, patience)).await;
     for call in 1..=3 {
-        house.wire.server.fail("Points/QueryBatch", call, WireFault::Refuse(Code::Unavailable));
+        house.wire.server.fail("Points/Query", call, WireFault::Refuse(Code::Unavailable));
     }
     for _ in 0..3 {
         assert!(is_failure(house.reads().await));
     }
     assert!(matches!(house.reads().await, Err(VectorError::Denied(Denial::BreakerOpen))));
-    assert_eq!(house.asked("Points/QueryBatch"), 3, "nothing is sent");
+    assert_eq!(house.asked("Points/Query"), 3, "nothing is sent");
     assert_eq!(cases::denied(&house.tenants, "acme", "breaker.open").await, 1, "on record");
     assert_eq!(house.theirs.query(&cases::near()).await.unwrap().len(), 1, "the neighbour has another");
     tokio::time::sleep(patience).await;
@@ -138,7 +138,7 @@ async fn time_outs_of_one_tenant_are_not_the_neighbours() {
     let (short, long) = (Duration::from_millis(400), Duration::from_secs(3600));
     let house = House::with(Layout::Shared, |options| options.retries(0).timeout(short).breaker(2, long)).await;
     for _ in 0..2 {
-        house.wire.server.fail("Points/QueryBatch", 1, WireFault::Delay(long));
+        house.wire.server.fail("Points/Query", 1, WireFault::Delay(long));
         assert!(is_failure(house.reads().await));
     }
     assert!(matches!(house.reads().await, Err(VectorError::Denied(Denial::BreakerOpen))));

@@ -34,6 +34,7 @@ async fn every_request_of_every_case_is_scoped() {
             "Points/Count",
             "Points/CreateFieldIndex",
             "Points/Facet",
+            "Points/Query",
             "Points/QueryBatch",
             "Points/Scroll",
             "Points/UpdateBatch",
@@ -107,6 +108,11 @@ fn walk(request: &WireRequest, layout: Layout, lives: &BTreeSet<String>) {
         check(Walk { collection: expected, shard_key, life: &life, shown: &shown });
     };
     match request.method() {
+        "Points/Query" => {
+            let query: &pb::QueryPoints = request.message().unwrap();
+            let at = (query.filter.as_ref(), query.shard_key_selector.as_ref());
+            walk_at(&query.collection_name, at.0, at.1, &|walk| walk.query(query));
+        }
         "Points/QueryBatch" => {
             let batch: &pb::QueryBatchPoints = request.message().unwrap();
             assert!(!batch.query_points.is_empty(), "{shown}");

@@ -31,7 +31,7 @@ async fn v8_a_server_that_became_too_old_is_not_asked() {
     let mine = cases::of(&tenants, &store, "acme").await;
     mine.upsert(vec![cases::point("A1", 0.5, "a")]).await.unwrap();
     wire.server.set_version("1.15.0");
-    wire.server.fail("Points/QueryBatch", 1, tenancy_testkit::qdrant::WireFault::CutBefore);
+    wire.server.fail("Points/Query", 1, tenancy_testkit::qdrant::WireFault::CutBefore);
     assert!(matches!(mine.query(&cases::near()).await, Err(VectorError::Backend(_))), "the connection broke");
     wire.server.clear_requests();
     assert!(matches!(mine.query(&cases::near()).await, Err(VectorError::Backend(_))));
@@ -59,7 +59,7 @@ async fn the_key_is_on_every_request_and_in_no_error() {
     mine.upsert(vec![cases::point("A1", 0.5, "a")]).await.unwrap();
     assert_eq!(mine.query(&cases::near()).await.unwrap().len(), 1);
     assert!(wire.server.requests().iter().all(|request| request.header("api-key") == Some("secret-key")));
-    wire.server.fail("Points/QueryBatch", 1, tenancy_testkit::qdrant::WireFault::Refuse(tonic::Code::Internal));
+    wire.server.fail("Points/Query", 1, tenancy_testkit::qdrant::WireFault::Refuse(tonic::Code::Internal));
     let failed = mine.query(&cases::near()).await.unwrap_err();
     let shown = format!("{failed} {failed:?}");
     assert!(!shown.contains("secret") && !shown.contains("globex"), "what the server said is not repeated: {shown}");
