@@ -228,9 +228,8 @@ async fn v9_a_shard_that_is_not_active_has_no_stand_in() {
         let selectors: Vec<_> = house
             .target
             .server
-            .messages::<pb::QueryBatchPoints>()
+            .messages::<pb::QueryPoints>()
             .into_iter()
-            .flat_map(|batch| batch.query_points)
             .filter_map(|query| query.shard_key_selector)
             .collect();
         assert!(!selectors.is_empty());
