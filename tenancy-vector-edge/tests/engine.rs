@@ -41,6 +41,7 @@ async fn the_engine_conforms() {
     let (_root, backend) = backend();
     let (one, two) = (tenants.context("acme").await, tenants.context("globex").await);
     conformance::run(tenants.realm(), backend, &one, &two).await.unwrap();
+    shared::it_conforms(&tenants, self::backend().1).await;
 }
 
 #[tokio::test]
@@ -52,6 +53,7 @@ async fn a_shared_corpus_is_read_beside_ones_own() {
     let corpus = |name| SharedVectors::new(tenants.realm(), &shared::name(name), Arc::clone(&backend), cases::schema());
     shared::every_read_is_of_the_corpus(&tenants, &own, &corpus("handbook")).await;
     shared::one_id_is_two_points(&tenants, &own, &corpus("statutes")).await;
+    shared::an_erased_corpus_takes_nothing_along(&tenants, &own, &corpus("gazette"), &corpus("almanac")).await;
 }
 
 #[tokio::test]

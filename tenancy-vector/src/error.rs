@@ -172,6 +172,9 @@ pub enum VectorError {
     /// The task of a write ended without an answer. Whether the points are written is not known: write them again.
     #[error("the write ended without an answer")]
     Interrupted,
+    /// The shared corpus was erased: what is to take its place has another name.
+    #[error("the shared corpus was erased")]
+    CorpusErased,
     /// A life can't be moved: somebody else has taken the move over, or a back end or the tenant's writes take too long.
     /// What was done stays done: try again.
     #[error("the life can't be moved right now")]

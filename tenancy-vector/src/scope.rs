@@ -7,6 +7,8 @@ use std::sync::Arc;
 use tenancy_core::TenantContext;
 use tenancy_core::{CorpusChange, Entered, ErasureScope, Life, RealmTag};
 
+#[cfg(feature = "pgvector")]
+use crate::points::Owner;
 use crate::points::Points;
 
 /// Whose points. Built by this crate only, from a call that was let in, and gone when the call is: it is borrowed and
@@ -14,28 +16,48 @@ use crate::points::Points;
 pub struct VectorScope<'a> {
     life: Life,
     partition: &'a Partition,
-    /// For back ends of this crate on stores that have a gate of their own. None in an erasure and for a shared corpus.
+    /// For back ends of this crate on stores that have a gate of their own.
     #[cfg(feature = "pgvector")]
-    context: Option<&'a TenantContext>,
+    asked_by: AskedBy<'a>,
+}
+
+/// Who asks a back end for something.
+#[cfg(feature = "pgvector")]
+#[derive(Clone, Copy)]
+pub(crate) enum AskedBy<'a> {
+    /// A tenant, for its own points.
+    Tenant(&'a TenantContext),
+    /// A tenant, for those of a shared corpus.
+    Reader(&'a TenantContext),
+    /// An operator, for those of a shared corpus.
+    Publisher,
+    /// An operator, for the end of a life.
+    Erasure,
 }
 
 impl<'a> VectorScope<'a> {
     /// Of a call that was let in, on points that its handle is about.
-    pub(crate) fn of_call(_let_in: &'a Entered<'_>, points: &'a Points) -> Self {
-        Self::of(points)
-    }
-
-    /// Of a change of a shared corpus.
-    pub(crate) fn of_change(_begun: &'a CorpusChange, points: &'a Points) -> Self {
-        Self::of(points)
-    }
-
-    fn of(points: &'a Points) -> Self {
+    pub(crate) fn of_call(let_in: &'a Entered<'_>, points: &'a Points) -> Self {
+        #[cfg(not(feature = "pgvector"))]
+        let _shown = let_in;
         Self {
             life: points.owner.life(),
             partition: &points.partition,
             #[cfg(feature = "pgvector")]
-            context: points.owner.tenant(),
+            asked_by: match &points.owner {
+                Owner::Tenant(context) => AskedBy::Tenant(context),
+                Owner::Shared(_) => AskedBy::Reader(let_in.context()),
+            },
+        }
+    }
+
+    /// Of a change of a shared corpus.
+    pub(crate) fn of_change(_begun: &'a CorpusChange, points: &'a Points) -> Self {
+        Self {
+            life: points.owner.life(),
+            partition: &points.partition,
+            #[cfg(feature = "pgvector")]
+            asked_by: AskedBy::Publisher,
         }
     }
 
@@ -44,7 +66,7 @@ impl<'a> VectorScope<'a> {
             life: scope.life(),
             partition,
             #[cfg(feature = "pgvector")]
-            context: None,
+            asked_by: AskedBy::Erasure,
         }
     }
 
@@ -54,10 +76,10 @@ impl<'a> VectorScope<'a> {
         self.life
     }
 
-    /// The tenant, to enter a store that has a gate of its own. Nobody in an erasure and for a shared corpus.
+    /// Who asks, to enter a store that has a gate of its own.
     #[cfg(feature = "pgvector")]
-    pub(crate) const fn context(&self) -> Option<&'a TenantContext> {
-        self.context
+    pub(crate) const fn asked_by(&self) -> AskedBy<'a> {
+        self.asked_by
     }
 
     /// The name of the life's partition: 65 characters of `[0-9a-f-]`, fit for a file, a collection or a shard key.

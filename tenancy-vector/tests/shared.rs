@@ -50,6 +50,20 @@ async fn one_id_is_two_points() {
 }
 
 #[tokio::test]
+async fn an_erased_corpus_takes_nothing_along() {
+    let tenants = TestTenants::new().await;
+    let backend = Arc::new(ReferenceBackend::new());
+    let own = VectorStore::new(tenants.realm(), Arc::clone(&backend), cases::schema());
+    let corpora = ["gazette", "almanac"].map(|name| corpus(&tenants, name, Arc::clone(&backend)));
+    corpora::an_erased_corpus_takes_nothing_along(&tenants, &own, &corpora[0], &corpora[1]).await;
+}
+
+#[tokio::test]
+async fn the_plain_back_end_conforms_for_corpora() {
+    corpora::it_conforms(&TestTenants::new().await, ReferenceBackend::new()).await;
+}
+
+#[tokio::test]
 async fn tenants_and_corpora_on_one_back_end_stay_apart() {
     let (ours, theirs) = (TestTenants::new().await, TestTenants::new().await);
     let backend = Arc::new(ReferenceBackend::new());
@@ -321,6 +335,29 @@ async fn a_corpus_has_a_version_of_its_own() {
         let stored = shared.scoped(&tenants.context("acme").await).unwrap().count(None).await.unwrap();
         assert_eq!(stored, u64::from(!fails), "a dropped write goes on to its end");
     }
+}
+
+/// Finds something left, always.
+#[derive(Clone)]
+struct Leftovers;
+
+impl Hooks for Leftovers {
+    fn verdict(&self, _honest: StoreVerdict) -> StoreVerdict {
+        StoreVerdict::Failed
+    }
+}
+
+#[tokio::test]
+async fn an_erasure_of_a_corpus_that_fails_is_on_record() {
+    let tenants = TestTenants::new().await;
+    let shared = corpus(&tenants, "handbook", Fake::new(Leftovers));
+    let grant = grant(&tenants, Reach::Corpus(name("handbook"))).await;
+    let verdict = shared.publish(&grant).await.unwrap().erase().await.unwrap();
+    assert_eq!(verdict, StoreVerdict::Failed);
+    let records = tenants.audit().await;
+    let erased: Vec<_> = records.iter().filter(|r| r.action() == "corpus.erase").map(|r| r.outcome()).collect();
+    assert_eq!(erased, [Outcome::Failed]);
+    assert!(versions(&tenants, &shared).await.0.is_some(), "and it is settled");
 }
 
 #[tokio::test]

@@ -19,7 +19,7 @@ use crate::schema::Schema;
 use crate::scope::VectorScope;
 use crate::store::VectorStore;
 use crate::tag;
-use crate::tenant::TenantVectors;
+use crate::tenant::{TenantVectors, Vectors};
 use crate::vector::{DenseVector, SparseVector};
 
 /// A partition that nobody wrote to answers like one without points.
@@ -114,7 +114,26 @@ pub async fn ranking(
     for _again in 0..2 {
         mine.upsert(points.clone()).await?;
     }
-    for query in corpus::queries(&mut numbers)? {
+    as_an_exhaustive_search(&mine, &exact, corpus::queries(&mut numbers)?).await?;
+    clear(&mine, points.iter().map(|point| point.id().clone())).await?;
+
+    let twins = corpus::twins(&mut numbers)?;
+    mine.upsert(twins.clone()).await?;
+    for query in [VectorQuery::dense(numbers.dense())?, VectorQuery::sparse(terms()?)?] {
+        let found = mine.query(&query.limit(MOST)?).await?;
+        ensure(found.len() == twins.len() && found.is_sorted_by(in_order), "equal scores come by id")?;
+        ensure(found[0].score().to_bits() == found[1].score().to_bits(), "equal vectors have equal scores")?;
+    }
+    clear(&mine, twins.iter().map(|point| point.id().clone())).await
+}
+
+/// Hits, scores and order of each query are those that the other has.
+pub(super) async fn as_an_exhaustive_search<Of>(
+    mine: &Vectors<Of>,
+    exact: &Vectors<Of>,
+    queries: Vec<VectorQuery>,
+) -> Result<(), Nonconformance> {
+    for query in queries {
         let limit = query.limit.unwrap_or(MOST);
         let (found, wanted) = (mine.query(&query).await?, exact.query(&query.limit(MOST)?).await?);
         ensure(found.len() == wanted.len().min(limit), "hits are as many as an exhaustive search has")?;
@@ -130,16 +149,7 @@ pub async fn ranking(
         ensure(found.iter().all(same), "hits are those of an exhaustive search, with their payloads")?;
         ensure(found.is_sorted_by(in_order), "hits come by score, equal ones by id, each once")?;
     }
-    clear(&mine, points.iter().map(|point| point.id().clone())).await?;
-
-    let twins = corpus::twins(&mut numbers)?;
-    mine.upsert(twins.clone()).await?;
-    for query in [VectorQuery::dense(numbers.dense())?, VectorQuery::sparse(terms()?)?] {
-        let found = mine.query(&query.limit(MOST)?).await?;
-        ensure(found.len() == twins.len() && found.is_sorted_by(in_order), "equal scores come by id")?;
-        ensure(found[0].score().to_bits() == found[1].score().to_bits(), "equal vectors have equal scores")?;
-    }
-    clear(&mine, twins.iter().map(|point| point.id().clone())).await
+    Ok(())
 }
 
 fn in_order(one: &Hit, other: &Hit) -> bool {

@@ -13,6 +13,7 @@
 mod checks;
 mod corpus;
 mod reference;
+mod shared;
 
 use std::sync::Arc;
 
@@ -20,6 +21,7 @@ use tenancy_core::{Realm, TenantContext};
 
 pub use checks::{dropping, empty_partitions, engine_ids, life_condition, ranking, replacing, separation};
 pub use reference::ReferenceBackend;
+pub use shared::shared_corpus;
 
 use crate::backend::VectorBackend;
 use crate::error::{BackendError, VectorError};

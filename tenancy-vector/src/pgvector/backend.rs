@@ -3,22 +3,22 @@
 use std::fmt;
 
 use async_trait::async_trait;
-use tenancy_core::StoreVerdict;
+use tenancy_core::{Life, StoreVerdict};
 use tenancy_pg::sqlx::postgres::PgConnectOptions;
 use tenancy_pg::{Database, Inspected, TxOptions};
 
-use super::erase::LifeEraser;
 use super::error::PgVectorError;
-use super::session::Tenant;
+use super::login::Login;
+use super::session::{Tenant, within};
 use super::tables::PgVectorTables;
-use super::{drift, gather, reads, write};
+use super::{drift, erase, gather, reads, write};
 use crate::backend::{ScoredPayload, StoredPayload, VectorBackend};
 use crate::error::BackendError;
 use crate::filter::FilterValue;
 use crate::id::PointKey;
 use crate::request::{CountRequest, FacetRequest, QueryRequest, ScrollRequest, WriteRequest};
 use crate::schema::Schema;
-use crate::scope::VectorScope;
+use crate::scope::{AskedBy, VectorScope};
 
 /// Points in two tables of an inspected database, each call in its tenant's own transaction.
 ///
@@ -28,7 +28,7 @@ use crate::scope::VectorScope;
 pub struct PgVectorBackend {
     database: Database<Inspected>,
     tables: PgVectorTables,
-    eraser: LifeEraser,
+    eraser: Login,
 }
 
 impl PgVectorBackend {
@@ -42,26 +42,19 @@ impl PgVectorBackend {
         tables: PgVectorTables,
         eraser: PgConnectOptions,
     ) -> Result<Self, PgVectorError> {
-        let declared = database.declaration().tenant_tables().iter().filter(|table| tables.is_ours(table)).count();
-        if declared < tables.tenant_tables().len() {
+        if !tables.are_declared(database.declaration()) {
             return Err(PgVectorError::NotDeclared);
         }
-        Ok(Self { database, tables, eraser: LifeEraser::new(eraser) })
+        Ok(Self { database, tables, eraser: Login::new(eraser) })
     }
 
     fn tenant(&self, scope: &VectorScope<'_>) -> Result<Tenant<'_>, BackendError> {
-        Tenant::new(&self.database, &self.tables, scope)
+        match scope.asked_by() {
+            AskedBy::Tenant(context) => Tenant::new(&self.database, &self.tables.pair, context, scope.life()),
+            // An erasure reads and writes no point, and corpora have tables of their own.
+            AskedBy::Reader(_) | AskedBy::Publisher | AskedBy::Erasure => Err(BackendError::failed(TENANTS_ALONE)),
+        }
     }
-}
-
-/// Runs a call in a transaction of the tenant.
-macro_rules! within {
-    ($this:ident, $scope:ident, $options:expr, |$session:ident| $act:expr) => {{
-        let tenant = $this.tenant($scope)?;
-        let mut $session = tenant.begin($options).await?;
-        let done = $act.await;
-        $session.end(done).await
-    }};
 }
 
 #[async_trait]
@@ -70,14 +63,14 @@ impl VectorBackend for PgVectorBackend {
     /// Makes nothing, since the service's role is not the owner: looks whether what the owner's migration made is there,
     /// protected, and for this schema.
     async fn prepare(&self, schema: &Schema) -> Result<(), BackendError> {
-        if schema != self.tables.schema() {
+        if schema != self.tables.pair.schema() {
             return Err(BackendError::SchemaMismatch);
         }
-        drift::look(&self.database, &self.tables).await
+        drift::look(&self.database, &self.tables.pair).await
     }
 
     async fn write(&self, scope: &VectorScope<'_>, request: WriteRequest) -> Result<(), BackendError> {
-        within!(self, scope, TxOptions::new(), |session| write::all(&mut session, request))
+        within!(self.tenant(scope), TxOptions::new(), |session| write::all(&mut session, request))
     }
 
     async fn query(
@@ -85,7 +78,7 @@ impl VectorBackend for PgVectorBackend {
         scope: &VectorScope<'_>,
         requests: &[QueryRequest],
     ) -> Result<Vec<Vec<ScoredPayload>>, BackendError> {
-        within!(self, scope, gather::options(requests), |session| gather::answers(&mut session, requests))
+        within!(self.tenant(scope), gather::options(requests), |session| gather::answers(&mut session, requests))
     }
 
     async fn facet(
@@ -93,7 +86,7 @@ impl VectorBackend for PgVectorBackend {
         scope: &VectorScope<'_>,
         request: FacetRequest,
     ) -> Result<Vec<(FilterValue, u64)>, BackendError> {
-        within!(self, scope, reads::options(), |session| reads::facet(&mut session, &request))
+        within!(self.tenant(scope), reads::options(), |session| reads::facet(&mut session, &request))
     }
 
     async fn scroll(
@@ -101,7 +94,7 @@ impl VectorBackend for PgVectorBackend {
         scope: &VectorScope<'_>,
         request: ScrollRequest,
     ) -> Result<Vec<StoredPayload>, BackendError> {
-        within!(self, scope, reads::options(), |session| reads::scroll(&mut session, &request))
+        within!(self.tenant(scope), reads::options(), |session| reads::scroll(&mut session, &request))
     }
 
     async fn retrieve(
@@ -110,11 +103,11 @@ impl VectorBackend for PgVectorBackend {
         keys: Vec<PointKey>,
         vectors: bool,
     ) -> Result<Vec<StoredPayload>, BackendError> {
-        within!(self, scope, reads::options(), |session| reads::retrieve(&mut session, &keys, vectors))
+        within!(self.tenant(scope), reads::options(), |session| reads::retrieve(&mut session, &keys, vectors))
     }
 
     async fn count(&self, scope: &VectorScope<'_>, request: CountRequest) -> Result<u64, BackendError> {
-        within!(self, scope, reads::options(), |session| reads::count(&mut session, &request))
+        within!(self.tenant(scope), reads::options(), |session| reads::count(&mut session, &request))
     }
 
     async fn vacate(&self, _scope: &VectorScope<'_>) -> Result<(), BackendError> {
@@ -122,18 +115,27 @@ impl VectorBackend for PgVectorBackend {
     }
 
     async fn drop_partition(&self, scope: &VectorScope<'_>) -> Result<(), BackendError> {
-        self.eraser.drop_life(&self.tables, scope.life()).await
+        erase::drop_life(&self.eraser, &self.tables.pair, life_of_a_tenant(scope)?).await
     }
 
     /// What is gone is gone for every reader at once. Its bytes stay in the files of the server until those are written
     /// anew, so the best it says is [`LogicalOnly`](StoreVerdict::LogicalOnly).
     async fn verify_dropped(&self, scope: &VectorScope<'_>) -> Result<StoreVerdict, BackendError> {
-        self.eraser.verify(&self.tables, scope.life()).await
+        erase::verify(&self.eraser, &self.tables.pair, life_of_a_tenant(scope)?).await
+    }
+}
+
+fn life_of_a_tenant(scope: &VectorScope<'_>) -> Result<Life, BackendError> {
+    match scope.asked_by() {
+        AskedBy::Tenant(_) | AskedBy::Erasure => Ok(scope.life()),
+        AskedBy::Reader(_) | AskedBy::Publisher => Err(BackendError::failed(TENANTS_ALONE)),
     }
 }
 
 impl fmt::Debug for PgVectorBackend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "PgVectorBackend({})", self.tables.points)
+        write!(f, "PgVectorBackend({})", self.tables.pair.points)
     }
 }
+
+const TENANTS_ALONE: &str = "these tables keep points of tenants alone: shared corpora have a back end of their own";

@@ -42,7 +42,7 @@ pub(super) async fn set_vectors(session: &mut Session<'_>, points: Vec<TaggedVec
             statement.push(", ").push_bind(texts.collect::<Vec<_>>());
         }
         statement.push(format!(") as u(id, digest{names})"));
-        own(session, &mut statement);
+        session.push_own(&mut statement);
         statement.push(" and p.id = u.id and p.digest = u.digest");
         session.run(statement).await?;
     }
@@ -100,7 +100,7 @@ pub(super) async fn payloads(
         let mut update = Statement::new(format!("update {} p set payload = u.payload::jsonb", session.tables.points));
         update.push(" from unnest(").push_bind(ids).push(", ").push_bind(digests).push(", ").push_bind(texts);
         update.push(") as u(id, digest, payload)");
-        own(session, &mut update);
+        session.push_own(&mut update);
         update.push(" and p.id = u.id and p.digest = u.digest");
         session.run(update).await?;
         if !full {
@@ -146,11 +146,6 @@ fn condition_of(selector: &Selector) -> Option<Condition> {
 fn layout<'t>(session: &Session<'t>, condition: Option<&Condition>) -> Layout<'t> {
     let names: BTreeSet<_> = condition.into_iter().flat_map(named).collect();
     Layout::of(session.tables, &names)
-}
-
-fn own(session: &Session<'_>, statement: &mut Statement) {
-    statement.push(" where p.tenant_id = ").push_bind(session.row_key);
-    statement.push(" and p.life = ").push_bind(session.life.uuid());
 }
 
 fn ids_and_digests<'k>(keys: impl Iterator<Item = &'k PointKey>) -> (Vec<Uuid>, Vec<Vec<u8>>) {

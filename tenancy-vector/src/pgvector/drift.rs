@@ -7,12 +7,12 @@ use tenancy_pg::sqlx;
 use tenancy_pg::{Code, Database, Inspected, PgError};
 
 use super::error::refused;
-use super::tables::PgVectorTables;
+use super::pair::Pair;
 use crate::error::BackendError;
 use crate::schema::Schema;
 
 /// Looks at the tables as the service's role: their protection by an inspection, and what they were made for by the catalog.
-pub(super) async fn look(database: &Database<Inspected>, tables: &PgVectorTables) -> Result<(), BackendError> {
+pub(super) async fn look(database: &Database<Inspected>, tables: &Pair) -> Result<(), BackendError> {
     let inspection = match database.reinspect().await {
         Ok(inspection) => inspection,
         Err(PgError::Inspection(_)) => return Err(BackendError::SchemaMismatch),
@@ -23,16 +23,21 @@ pub(super) async fn look(database: &Database<Inspected>, tables: &PgVectorTables
     if inspection.findings.iter().any(|finding| GRAVE.contains(&finding.code) && ours(&finding.object)) {
         return Err(BackendError::SchemaMismatch);
     }
+    if is_made_for(database, tables).await? { Ok(()) } else { Err(BackendError::SchemaMismatch) }
+}
+
+/// Whether they were made for the vectors that are to be kept there.
+pub(super) async fn is_made_for(database: &Database<Inspected>, tables: &Pair) -> Result<bool, BackendError> {
     if made_for(database, tables).await?.as_ref() != Some(tables.schema()) {
-        return Err(BackendError::SchemaMismatch);
+        return Ok(false);
     }
     let there = columns(database, tables).await?;
     let wanted = tables.columns().iter().flat_map(super::columns::Column::parts);
-    if wanted.into_iter().all(|part| there.contains(&part)) { Ok(()) } else { Err(BackendError::SchemaMismatch) }
+    Ok(wanted.into_iter().all(|part| there.contains(&part)))
 }
 
 /// The schema that the table's comment names.
-async fn made_for(database: &Database<Inspected>, tables: &PgVectorTables) -> Result<Option<Schema>, BackendError> {
+async fn made_for(database: &Database<Inspected>, tables: &Pair) -> Result<Option<Schema>, BackendError> {
     let sql = "select pg_catalog.obj_description(pg_catalog.to_regclass($1), 'pg_class')";
     let comment = sqlx::query_scalar(sql).bind(&tables.points).fetch_one(&database.untenanted()).await;
     let comment: Option<String> = comment.map_err(refused)?;
@@ -41,10 +46,7 @@ async fn made_for(database: &Database<Inspected>, tables: &PgVectorTables) -> Re
 }
 
 /// The columns of the points, each with its type.
-async fn columns(
-    database: &Database<Inspected>,
-    tables: &PgVectorTables,
-) -> Result<BTreeSet<(String, String)>, BackendError> {
+async fn columns(database: &Database<Inspected>, tables: &Pair) -> Result<BTreeSet<(String, String)>, BackendError> {
     let rows: Vec<(String, String)> =
         sqlx::query_as(COLUMNS).bind(&tables.points).fetch_all(&database.untenanted()).await.map_err(refused)?;
     Ok(rows.into_iter().collect())

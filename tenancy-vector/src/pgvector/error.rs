@@ -26,6 +26,9 @@ pub enum PgVectorError {
     /// The tables are not among those that the database was inspected by.
     #[error("the database was not inspected by these tables: declare them as tenant tables")]
     NotDeclared,
+    /// The table of corpora is not among the global tables that the database was inspected by.
+    #[error("the database was not inspected by the table of corpora: declare it as a global table")]
+    CorporaNotDeclared,
     /// The database refused.
     #[error(transparent)]
     Database(#[from] PgError),

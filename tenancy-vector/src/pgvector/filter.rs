@@ -7,19 +7,19 @@ use std::ops::Bound;
 
 use super::columns::Column;
 use super::json::escaped;
+use super::pair::Pair;
 use super::session::Statement;
-use super::tables::PgVectorTables;
 use crate::filter::{Condition, Filter, FilterValue, Range};
 use crate::id::PointKey;
 use crate::payload::PayloadKey;
 
 /// Adds `and ..` for what can be told of a condition.
-pub(super) fn narrow(to: &mut Statement, condition: &Condition, tables: &PgVectorTables) {
+pub(super) fn narrow(to: &mut Statement, condition: &Condition, tables: &Pair) {
     let mut room = MAX_PARAMETERS;
     narrow_within(to, condition, tables, &mut room);
 }
 
-fn narrow_within(to: &mut Statement, condition: &Condition, tables: &PgVectorTables, room: &mut usize) {
+fn narrow_within(to: &mut Statement, condition: &Condition, tables: &Pair, room: &mut usize) {
     match (parameters(condition).and_then(|count| room.checked_sub(count)), condition) {
         (Some(rest), condition) => {
             *room = rest;
@@ -59,7 +59,7 @@ fn parameters(condition: &Condition) -> Option<usize> {
 
 struct Lowering<'s> {
     to: &'s mut Statement,
-    tables: &'s PgVectorTables,
+    tables: &'s Pair,
 }
 
 impl Lowering<'_> {

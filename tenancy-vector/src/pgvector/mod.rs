@@ -59,6 +59,45 @@
 //! registry that refuses late writers. Drop the life here first; afterwards this store can't tell any more
 //! ([`Unverifiable`](tenancy_core::StoreVerdict::Unverifiable)).
 //!
+//! # Shared corpora
+//!
+//! What all tenants read has tables of its own ([`PgCorpusTables`], [`PgCorpusBackend`]), so that no index of it tells of any
+//! tenant and no tenant's right opens it. The service's role may read them where a tenant is in scope. Another role writes
+//! them, in the process that publishes, and reaches nothing else: not a tenant's row, and no other corpus than the one that
+//! is being published. [`prepare`](crate::SharedVectors::prepare) looks at all of that in the catalog.
+//!
+//! ```no_run
+//! # async fn run(
+//! #     realm: &tenancy_core::Realm,
+//! #     ctx: &tenancy_core::TenantContext,
+//! #     grant: &tenancy_core::CrossTenantGrant,
+//! #     edition: Vec<tenancy_vector::Point>,
+//! # ) -> Result<(), Box<dyn std::error::Error>> {
+//! use tenancy_core::CorpusName;
+//! use tenancy_pg::{Database, Declaration, PgOptions, RowKeyType, TenantTable};
+//! use tenancy_vector::pgvector::{PgCorpusBackend, PgCorpusTables};
+//! use tenancy_vector::{Schema, SharedVectors, VectorQuery};
+//!
+//! let schema = Schema::hybrid(768)?;
+//! let tables = PgCorpusTables::new("public", "statute", &schema)?;
+//! let declaration = Declaration::builder()
+//!     .tenant_table(TenantTable::new("public", "note", "tenant_id", RowKeyType::Uuid)?)
+//!     .global_table("public", "statute")
+//!     .build()?;
+//! // The owner has run `tables.migration_sql(&declaration, "app", "vector_publisher")`.
+//! let database = Database::open(realm, PgOptions::new("postgres://app@db.internal/rag".parse()?), &declaration).await?;
+//! let backend = PgCorpusBackend::new(database, tables)?
+//!     .publishing_as("postgres://vector_publisher@db.internal/rag".parse()?); // only where something is published
+//!
+//! let statutes = SharedVectors::new(realm, &CorpusName::parse("statutes")?, backend, schema);
+//! statutes.prepare().await?;
+//! statutes.publish(grant).await?.upsert(edition).await?;
+//! let hits = statutes.scoped(ctx)?.query(&VectorQuery::dense(vec![0.1; 768])?).await?;
+//! # let _ = hits;
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # What a dropped future does
 //!
 //! The handle's writes run in tasks of their own and go on. A read that is dropped ends its transaction, and its connection
@@ -68,12 +107,15 @@
 mod backend;
 mod change;
 mod columns;
+mod corpora;
 mod drift;
 mod erase;
 mod error;
 mod filter;
 mod gather;
 mod json;
+mod login;
+mod pair;
 mod reach;
 mod reads;
 mod rows;
@@ -84,6 +126,7 @@ mod write;
 
 // The public interface is:
 pub use backend::PgVectorBackend;
+pub use corpora::{PgCorpusBackend, PgCorpusTables};
 pub use error::PgVectorError;
 pub use tables::PgVectorTables;
 pub use tiers::PgTiers;

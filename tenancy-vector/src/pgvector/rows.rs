@@ -9,7 +9,7 @@ use tenancy_pg::sqlx::postgres::PgRow;
 use super::columns::{Column, Kind};
 use super::error::refused;
 use super::json;
-use super::tables::PgVectorTables;
+use super::pair::Pair;
 use crate::error::{BackendError, VectorError};
 use crate::id::PointKey;
 use crate::name::VectorName;
@@ -23,11 +23,11 @@ pub(super) struct Layout<'t> {
 
 impl<'t> Layout<'t> {
     /// With the vectors of these names.
-    pub(super) fn of(tables: &'t PgVectorTables, names: &BTreeSet<VectorName>) -> Self {
+    pub(super) fn of(tables: &'t Pair, names: &BTreeSet<VectorName>) -> Self {
         Self { columns: tables.columns().iter().filter(|column| names.contains(&column.name)).collect() }
     }
 
-    pub(super) fn all(tables: &'t PgVectorTables) -> Self {
+    pub(super) fn all(tables: &'t Pair) -> Self {
         Self { columns: tables.columns().iter().collect() }
     }
 

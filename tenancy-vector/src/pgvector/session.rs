@@ -1,69 +1,97 @@
-//! One tenant's transaction, and the beginning of each statement in it.
+//! A transaction on the points of one owner, and the beginning of each statement in it.
 
-use tenancy_core::{Life, RowKey};
-use tenancy_pg::sqlx::postgres::{PgArguments, PgRow};
+use tenancy_core::{Life, RowKey, TenantContext};
+use tenancy_pg::sqlx::postgres::{PgArguments, PgConnection, PgRow};
 use tenancy_pg::sqlx::query::Query;
-use tenancy_pg::sqlx::{Postgres, QueryBuilder};
-use tenancy_pg::{Database, Inspected, TenantDb, TenantTx, TxOptions};
+use tenancy_pg::sqlx::{self, Connection, Postgres, QueryBuilder};
+use tenancy_pg::{Database, Inspected, PgError, TenantDb, TenantTx, TxOptions};
 use uuid::Uuid;
 
 use super::error::refused;
 use super::filter;
-use super::tables::PgVectorTables;
+use super::pair::Pair;
 use crate::error::BackendError;
 use crate::filter::Condition;
-use crate::scope::VectorScope;
 
-/// A tenant's way into the database.
+/// A tenant's way into the database, to its own points or to those of a shared corpus.
 pub(super) struct Tenant<'a> {
     db: TenantDb,
-    tables: &'a PgVectorTables,
-    row_key: Uuid,
+    tables: &'a Pair,
+    owner: Uuid,
     life: Life,
 }
 
-/// A transaction of the tenant.
+/// A transaction on the points of one owner.
 pub(super) struct Session<'t> {
-    pub(super) tx: TenantTx<'t>,
-    pub(super) tables: &'t PgVectorTables,
-    pub(super) row_key: Uuid,
+    pub(super) tx: Tx<'t>,
+    pub(super) tables: &'t Pair,
+    /// The tenant's row key, or the corpus' mark.
+    pub(super) owner: Uuid,
     pub(super) life: Life,
+}
+
+/// In whose name the server is asked.
+pub(super) enum Tx<'t> {
+    /// The service's role, held to a tenant.
+    Tenant(TenantTx<'t>),
+    /// The role that publishes, held to a corpus, in a transaction of a connection of its own.
+    Publisher(Box<PgConnection>),
 }
 
 pub(super) type Statement = QueryBuilder<Postgres>;
 
 impl<'a> Tenant<'a> {
+    /// To the tenant's own points.
     pub(super) fn new(
         database: &Database<Inspected>,
-        tables: &'a PgVectorTables,
-        scope: &VectorScope<'_>,
+        tables: &'a Pair,
+        context: &TenantContext,
+        life: Life,
     ) -> Result<Self, BackendError> {
-        // An erasure has nobody's context, and reads and writes no point.
-        let context = scope.context().ok_or_else(|| BackendError::failed("the table keeps rows of tenants alone"))?;
         let db = database.scoped(context).map_err(refused)?;
-        let RowKey::Uuid(row_key) = *context.record().row_key() else {
-            return Err(BackendError::failed(tenancy_pg::PgError::RowKeyType));
+        let RowKey::Uuid(owner) = *context.record().row_key() else {
+            return Err(BackendError::failed(PgError::RowKeyType));
         };
-        Ok(Self { db, tables, row_key, life: scope.life() })
+        Ok(Self { db, tables, owner, life })
+    }
+
+    /// To the points of a shared corpus.
+    pub(super) fn reader(
+        database: &Database<Inspected>,
+        tables: &'a Pair,
+        context: &TenantContext,
+        corpus: Life,
+    ) -> Result<Self, BackendError> {
+        let db = database.scoped(context).map_err(refused)?;
+        Ok(Self { db, tables, owner: corpus.uuid(), life: corpus })
     }
 
     pub(super) async fn begin(&self, options: TxOptions) -> Result<Session<'_>, BackendError> {
         let tx = self.db.begin_with(options).await.map_err(refused)?;
-        Ok(Session { tx, tables: self.tables, row_key: self.row_key, life: self.life })
+        Ok(Session { tx: Tx::Tenant(tx), tables: self.tables, owner: self.owner, life: self.life })
     }
 }
 
 impl Session<'_> {
     /// Commits what went well: the server then has shown, also of a read, that it was this tenant's to its end.
     pub(super) async fn end<T>(self, done: Result<T, BackendError>) -> Result<T, BackendError> {
-        match done {
-            Ok(value) => {
-                self.tx.commit().await.map_err(refused)?;
+        match (done, self.tx) {
+            (Ok(value), Tx::Tenant(tx)) => {
+                tx.commit().await.map_err(refused)?;
                 Ok(value)
             }
-            Err(error) => {
-                // Nothing is kept, whatever comes of it.
-                let _rolled_back = self.tx.rollback().await;
+            (Ok(value), Tx::Publisher(mut connection)) => {
+                sqlx::raw_sql("commit").execute(&mut *connection).await.map_err(refused)?;
+                let _closed = connection.close().await;
+                Ok(value)
+            }
+            // Nothing is kept, whatever comes of it.
+            (Err(error), Tx::Tenant(tx)) => {
+                let _rolled_back = tx.rollback().await;
+                Err(error)
+            }
+            (Err(error), Tx::Publisher(connection)) => {
+                let _closed = connection.close().await;
                 Err(error)
             }
         }
@@ -74,33 +102,58 @@ impl Session<'_> {
         self.own(format!("select {columns} from {} p", self.tables.points))
     }
 
-    /// A statement on points `p`, held to this tenant and this life, whatever row level security says.
+    /// A statement on points `p`, held to this owner and this life, whatever row level security says.
     pub(super) fn own(&self, statement: impl Into<String>) -> Statement {
         let mut statement = Statement::new(statement);
-        statement.push(" where p.tenant_id = ").push_bind(self.row_key);
-        statement.push(" and p.life = ").push_bind(self.life.uuid());
+        self.push_own(&mut statement);
         statement
     }
 
+    /// ` where it is this life's`.
+    pub(super) fn push_own(&self, statement: &mut Statement) {
+        statement.push(format!(" where p.{} = ", self.tables.owner())).push_bind(self.owner);
+        statement.push(" and p.life = ").push_bind(self.life.uuid());
+    }
+
     pub(super) async fn rows(&mut self, mut statement: Statement) -> Result<Vec<PgRow>, BackendError> {
-        unnamed(&mut statement).fetch_all(&mut self.tx).await.map_err(refused)
+        let query = unnamed(&mut statement);
+        match &mut self.tx {
+            Tx::Tenant(tx) => query.fetch_all(tx).await,
+            Tx::Publisher(connection) => query.fetch_all(&mut **connection).await,
+        }
+        .map_err(refused)
     }
 
     /// Runs it, and says how many rows it touched.
     pub(super) async fn run(&mut self, mut statement: Statement) -> Result<u64, BackendError> {
-        let done = unnamed(&mut statement).execute(&mut self.tx).await.map_err(refused)?;
-        Ok(done.rows_affected())
+        let query = unnamed(&mut statement);
+        let done = match &mut self.tx {
+            Tx::Tenant(tx) => query.execute(tx).await,
+            Tx::Publisher(connection) => query.execute(&mut **connection).await,
+        };
+        Ok(done.map_err(refused)?.rows_affected())
     }
 }
 
-/// Texts differ from call to call, so none is worth a name on the server; and a plan without a name knows the row key, which
-/// finds the tenant's own index.
+/// Runs a call in a transaction of the tenant.
+macro_rules! within {
+    ($tenant:expr, $options:expr, |$session:ident| $act:expr) => {{
+        let tenant = $tenant?;
+        let mut $session = tenant.begin($options).await?;
+        let done = $act.await;
+        $session.end(done).await
+    }};
+}
+pub(super) use within;
+
+/// Texts differ from call to call, so none is worth a name on the server; and a plan without a name knows the owner, which
+/// finds the owner's own index.
 fn unnamed(statement: &mut Statement) -> Query<'_, Postgres, PgArguments> {
     statement.build().persistent(false)
 }
 
 /// Adds what the server can tell of a condition. What is left over finds too much, never too little.
-pub(super) fn and(statement: &mut Statement, condition: Option<&Condition>, tables: &PgVectorTables) {
+pub(super) fn and(statement: &mut Statement, condition: Option<&Condition>, tables: &Pair) {
     if let Some(condition) = condition {
         filter::narrow(statement, condition, tables);
     }

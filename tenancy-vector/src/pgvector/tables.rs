@@ -1,12 +1,12 @@
-//! The tables, and the statements that make them.
+//! The tenants' tables, and the statements that make them.
 
 use std::fmt::Write;
 
-use tenancy_pg::{Declaration, RowKeyType, TenantTable};
+use tenancy_pg::{Declaration, TenantTable};
 use uuid::Uuid;
 
-use super::columns::{Column, MAX_INDEXED};
 use super::error::PgVectorError;
+use super::pair::{Pair, Whose, names, quoted};
 use crate::name::VectorName;
 use crate::schema::Schema;
 
@@ -27,12 +27,8 @@ use crate::schema::Schema;
 /// ```
 #[derive(Clone, Debug)]
 pub struct PgVectorTables {
-    schema: Schema,
+    pub(super) pair: Pair,
     declared: [TenantTable; 2],
-    columns: Vec<Column>,
-    /// As SQL names them.
-    pub(super) points: String,
-    pub(super) lives: String,
 }
 
 impl PgVectorTables {
@@ -41,15 +37,19 @@ impl PgVectorTables {
     /// # Errors
     /// [`PgVectorError`] for names that Postgres can't hold, and dimensions that pgvector does not keep.
     pub fn new(schema: &str, table: &str, vectors: &Schema) -> Result<Self, PgVectorError> {
-        let declared = |table: &str| TenantTable::new(schema, table, "tenant_id", RowKeyType::Uuid);
-        let declared = [declared(table)?, declared(&format!("{table}_life"))?];
-        let [points, lives] = declared.each_ref().map(|table| quoted_relation(table.schema(), table.table()));
-        Ok(Self { schema: vectors.clone(), declared, columns: Column::all(vectors)?, points, lives })
+        let pair = Pair::new(Whose::Tenants, schema, table, vectors)?;
+        Ok(Self { pair, declared: names(Whose::Tenants, schema, table)? })
     }
 
     /// What to declare: the points, and the lives.
     pub fn tenant_tables(&self) -> [TenantTable; 2] {
         self.declared.clone()
+    }
+
+    /// Whether both are among the declared tenant tables, as what they are.
+    #[must_use]
+    pub fn are_declared(&self, declaration: &Declaration) -> bool {
+        declaration.tenant_tables().iter().filter(|table| self.is_ours(table)).count() == self.declared.len()
     }
 
     /// The statements that make the tables where they are not there, and protect them: row level security enabled and
@@ -61,7 +61,7 @@ impl PgVectorTables {
     /// among the roles of [`signed_schema_sql`](tenancy_pg::signed_schema_sql).
     #[must_use]
     pub fn migration_sql(&self, declaration: &Declaration, app_role: &str, eraser_role: &str) -> String {
-        let mut sql = self.create_sql();
+        let mut sql = self.pair.create_sql();
         for table in declaration.tenant_tables().iter().filter(|table| self.is_ours(table)) {
             sql += &table.policy_sql();
         }
@@ -75,30 +75,13 @@ impl PgVectorTables {
     /// `None` for a vector that is not dense, or has more than 2,000 dimensions.
     #[must_use]
     pub fn index_sql(&self, row_key: Uuid, vector: &VectorName) -> Option<String> {
-        let (name, column) = self.index_of(row_key, vector)?;
-        Some(format!(
-            "CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON {} USING hnsw ({column} vector_ip_ops) WHERE tenant_id = '{row_key}';\n",
-            self.points
-        ))
+        self.pair.index_sql(row_key, vector)
     }
 
     /// The statement that takes the index away again.
     #[must_use]
     pub fn drop_index_sql(&self, row_key: Uuid, vector: &VectorName) -> Option<String> {
-        let (name, _) = self.index_of(row_key, vector)?;
-        Some(format!("DROP INDEX CONCURRENTLY IF EXISTS {}.{name};\n", quoted(self.declared[0].schema())))
-    }
-
-    pub(super) const fn schema(&self) -> &Schema {
-        &self.schema
-    }
-
-    pub(super) fn columns(&self) -> &[Column] {
-        &self.columns
-    }
-
-    pub(super) fn column(&self, name: &VectorName) -> Option<&Column> {
-        self.columns.iter().find(|column| column.name == *name)
+        self.pair.drop_index_sql(row_key, vector)
     }
 
     pub(super) fn is_ours(&self, table: &TenantTable) -> bool {
@@ -109,49 +92,13 @@ impl PgVectorTables {
         self.declared.iter().any(same)
     }
 
-    /// The name of the index of a tenant on a vector, without the schema, and its column.
-    pub(super) fn index_of(&self, row_key: Uuid, vector: &VectorName) -> Option<(String, String)> {
-        let place = self.columns.iter().position(|column| column.name == *vector)?;
-        let column = self.columns.get(place)?;
-        let indexed = column.dimension().is_some_and(|dimension| dimension <= MAX_INDEXED);
-        indexed.then(|| (format!("tenancy_hnsw_{}_{place}", row_key.simple()), column.value()))
-    }
-
-    fn create_sql(&self) -> String {
-        let (points, lives) = (&self.points, &self.lives);
-        let columns: String = self.columns.iter().map(|column| format!("    {},\n", column.definition())).collect();
-        // The key from points to lives has the flag in it: a life is closed by changing the flag, which the server refuses
-        // while a point is left, and from then on it refuses points.
-        format!(
-            "CREATE TABLE IF NOT EXISTS {lives} (
-    tenant_id uuid PRIMARY KEY,
-    life uuid NOT NULL UNIQUE,
-    open boolean NOT NULL DEFAULT true,
-    UNIQUE (tenant_id, open)
-);
-CREATE TABLE IF NOT EXISTS {points} (
-    tenant_id uuid NOT NULL,
-    open boolean NOT NULL DEFAULT true CHECK (open),
-    life uuid NOT NULL,
-    id uuid NOT NULL,
-    digest bytea NOT NULL,
-    name bytea NOT NULL,
-    payload jsonb NOT NULL,
-{columns}    PRIMARY KEY (tenant_id, id),
-    FOREIGN KEY (tenant_id, open) REFERENCES {lives} (tenant_id, open)
-);
-COMMENT ON TABLE {points} IS {};
-",
-            quoted_text(&self.schema.to_json().to_string())
-        )
-    }
-
     fn rights_sql(&self, app: &str, eraser: &str) -> String {
-        let (points, lives, schema) = (&self.points, &self.lives, quoted(self.declared[0].schema()));
-        let mut sql = format!("GRANT USAGE ON SCHEMA {schema} TO {app}, {eraser};\n");
+        let Pair { points, lives, namespace, .. } = &self.pair;
+        let [erasing, erasing_life] = Whose::Tenants.settings();
+        let mut sql = format!("GRANT USAGE ON SCHEMA {namespace} TO {app}, {eraser};\n");
         for (relation, of_app, of_eraser, bound) in [
-            (points, "SELECT, INSERT, UPDATE, DELETE", "SELECT, DELETE", ("tenant_id", ERASING)),
-            (lives, "SELECT, INSERT", "SELECT, INSERT, UPDATE (open)", ("life", ERASING_LIFE)),
+            (points, "SELECT, INSERT, UPDATE, DELETE", "SELECT, DELETE", ("tenant_id", erasing)),
+            (lives, "SELECT, INSERT", "SELECT, INSERT, UPDATE (open)", ("life", erasing_life)),
         ] {
             let (column, setting) = bound;
             let bound = format!("{column} = nullif(current_setting('{setting}', true), '')::uuid");
@@ -169,20 +116,3 @@ CREATE POLICY tenancy_vector_eraser ON {relation} FOR ALL TO {eraser} USING ({bo
         sql
     }
 }
-
-pub(super) fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
-
-fn quoted_relation(schema: &str, table: &str) -> String {
-    format!("{}.{}", quoted(schema), quoted(table))
-}
-
-/// With the escapes of `E''`, whatever the server takes a backslash for.
-fn quoted_text(text: &str) -> String {
-    format!("E'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
-}
-
-/// The settings that name what the role that drops lives may see. They are its own: nobody else has a policy with them.
-pub(super) const ERASING: &str = "tenancy.erasing";
-pub(super) const ERASING_LIFE: &str = "tenancy.erasing_life";

@@ -11,7 +11,7 @@ use tenancy_pg::sqlx::{self, ConnectOptions};
 use uuid::Uuid;
 
 use super::error::PgVectorError;
-use super::tables::quoted;
+use super::pair::quoted;
 use crate::error::BackendError;
 use crate::scope::VectorScope;
 use crate::tiers::{Note, Notes, Placement, Tiers};

@@ -12,19 +12,19 @@ use super::columns::Column;
 use super::error::refused;
 use super::json;
 use super::rows::{Layout, texts};
-use super::session::{Session, Statement};
+use super::session::{Session, Statement, Tx};
 use crate::error::BackendError;
 use crate::exact::{meets, normalize};
 use crate::request::{TaggedPoint, UpsertMode, Write, WriteRequest};
 use crate::reserved;
 
-/// Does the writes, all of them or none. Those of one tenant wait for each other: each sees what the one before has left.
+/// Does the writes, all of them or none. Those of one owner wait for each other: each sees what the one before has left.
 pub(super) async fn all(session: &mut Session<'_>, request: WriteRequest) -> Result<(), BackendError> {
     let (schema, writes) = request.into_parts();
     if schema != *session.tables.schema() {
         return Err(BackendError::SchemaMismatch);
     }
-    session.tx.lock(LOCK).await.map_err(refused)?;
+    wait_for_others(session).await?;
     ensure_open(session).await?;
     for write in writes {
         match write {
@@ -49,23 +49,45 @@ pub(super) async fn all(session: &mut Session<'_>, request: WriteRequest) -> Res
     Ok(())
 }
 
+/// A corpus by its row of lives, which no tenant can hold on to: anybody can take any lock that only has a number.
+async fn wait_for_others(session: &mut Session<'_>) -> Result<(), BackendError> {
+    if let Tx::Tenant(tx) = &mut session.tx {
+        return tx.lock(LOCK).await.map_err(refused);
+    }
+    enter(session).await?;
+    let mut statement = open(session);
+    statement.push(" for update");
+    session.rows(statement).await.map(drop)
+}
+
 /// Enters the life where it is not there, and refuses one that was dropped. Between here and the commit the key of the
 /// points to it does: a life that is closed meanwhile takes no point.
 async fn ensure_open(session: &mut Session<'_>) -> Result<(), BackendError> {
     if let Some(open) = is_open(session).await? {
         return if open { Ok(()) } else { Err(BackendError::Dropped) };
     }
-    let mut enter = Statement::new(format!("insert into {} (tenant_id, life) values (", session.tables.lives));
-    enter.push_bind(session.row_key).push(", ").push_bind(session.life.uuid()).push(") on conflict do nothing");
-    let _entered_by_us_or_others = session.run(enter).await?;
+    enter(session).await?;
     // A life that never wrote and was dropped is there under another key, which this tenant does not see.
     if is_open(session).await? == Some(true) { Ok(()) } else { Err(BackendError::Dropped) }
 }
 
+async fn enter(session: &mut Session<'_>) -> Result<(), BackendError> {
+    let (lives, owner) = (&session.tables.lives, session.tables.owner());
+    let mut enter = Statement::new(format!("insert into {lives} ({owner}, life) values ("));
+    enter.push_bind(session.owner).push(", ").push_bind(session.life.uuid()).push(") on conflict do nothing");
+    let _entered_by_us_or_others = session.run(enter).await?;
+    Ok(())
+}
+
+fn open(session: &Session<'_>) -> Statement {
+    let (lives, owner) = (&session.tables.lives, session.tables.owner());
+    let mut statement = Statement::new(format!("select open from {lives} where {owner} = "));
+    statement.push_bind(session.owner).push(" and life = ").push_bind(session.life.uuid());
+    statement
+}
+
 async fn is_open(session: &mut Session<'_>) -> Result<Option<bool>, BackendError> {
-    let mut statement = Statement::new(format!("select open from {} where tenant_id = ", session.tables.lives));
-    statement.push_bind(session.row_key).push(" and life = ").push_bind(session.life.uuid());
-    let rows = session.rows(statement).await?;
+    let rows = session.rows(open(session)).await?;
     rows.first().map(|row| row.try_get(0).map_err(refused)).transpose()
 }
 
@@ -98,7 +120,7 @@ async fn upsert(session: &mut Session<'_>, points: Vec<TaggedPoint>, mode: &Upse
     Ok(())
 }
 
-/// What is there under an engine id, in the tenant's own rows.
+/// What is there under an engine id, in the owner's own rows.
 enum There {
     Ours(TaggedPoint),
     AnotherLifes,
@@ -109,12 +131,8 @@ async fn there(session: &mut Session<'_>, ids: Vec<Uuid>) -> Result<BTreeMap<Uui
     let layout = Layout::all(session.tables);
     let mut statement =
         Statement::new(format!("select {}, p.id, p.life from {} p", layout.sql(), session.tables.points));
-    statement
-        .push(" where p.tenant_id = ")
-        .push_bind(session.row_key)
-        .push(" and p.id = any(")
-        .push_bind(ids)
-        .push(")");
+    statement.push(format!(" where p.{} = ", session.tables.owner())).push_bind(session.owner);
+    statement.push(" and p.id = any(").push_bind(ids).push(")");
     let mut there = BTreeMap::new();
     for row in session.rows(statement).await? {
         let id: Uuid = row.try_get(row.len() - 2).map_err(refused)?;
@@ -127,7 +145,8 @@ async fn there(session: &mut Session<'_>, ids: Vec<Uuid>) -> Result<BTreeMap<Uui
 
 async fn store(session: &mut Session<'_>, points: &[TaggedPoint]) -> Result<(), BackendError> {
     let parts: Vec<_> = session.tables.columns().iter().flat_map(Column::parts).collect();
-    let mut sql = format!("insert into {} as p (tenant_id, life, id, digest, name, payload", session.tables.points);
+    let (table, owner) = (&session.tables.points, session.tables.owner());
+    let mut sql = format!("insert into {table} as p ({owner}, life, id, digest, name, payload");
     let (mut values, mut names, mut sets) = (String::new(), String::new(), String::new());
     for (place, (name, kind)) in parts.iter().enumerate() {
         // Writing to a string does not fail.
@@ -137,7 +156,7 @@ async fn store(session: &mut Session<'_>, points: &[TaggedPoint]) -> Result<(), 
         let _infallible = write!(sets, ", {name} = excluded.{name}");
     }
     let mut statement = Statement::new(sql);
-    statement.push(") select ").push_bind(session.row_key);
+    statement.push(") select ").push_bind(session.owner);
     statement.push(format!(", u.life, u.id, u.digest, u.name, u.payload::jsonb{values} from unnest("));
     let lives = points.iter().map(life_of).collect::<Result<Vec<Uuid>, _>>()?;
     let ids: Vec<_> = points.iter().map(|point| point.key().engine_id()).collect();
@@ -158,7 +177,7 @@ async fn store(session: &mut Session<'_>, points: &[TaggedPoint]) -> Result<(), 
     }
     // A point that came in between is not written over: it is another's.
     statement.push(format!(
-        ") as u(life, id, digest, name, payload{names}) on conflict (tenant_id, id) do update \
+        ") as u(life, id, digest, name, payload{names}) on conflict ({owner}, id) do update \
          set payload = excluded.payload, name = excluded.name{sets} where p.life = excluded.life and p.digest = excluded.digest"
     ));
     if session.run(statement).await? == points.len() as u64 { Ok(()) } else { Err(BackendError::Collision) }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tenancy_core::{Corpus, Denial, Life, RealmTag, TenantContext};
 
-use crate::error::VectorError;
+use crate::error::{BackendError, VectorError};
 use crate::filter::{Filter, Reduced};
 use crate::id::{ExternalId, PointKey};
 use crate::point::{Origin, Point};
@@ -42,18 +42,18 @@ impl Owner {
         }
     }
 
-    #[cfg(feature = "pgvector")]
-    pub(crate) const fn tenant(&self) -> Option<&TenantContext> {
-        match self {
-            Self::Tenant(context) => Some(context),
-            Self::Shared(_) => None,
-        }
-    }
-
     pub(crate) fn key(&self, id: &ExternalId) -> Result<PointKey, Denial> {
         match self {
             Self::Tenant(context) => context.derive(&PointKey::fields(id)).map(|digest| PointKey::of(&digest)),
             Self::Shared(corpus) => Ok(PointKey::of(&corpus.derive(&PointKey::fields(id)))),
+        }
+    }
+
+    /// What a back end's failure means to a caller.
+    pub(crate) fn failed(&self, error: BackendError) -> VectorError {
+        match (self, error) {
+            (Self::Shared(_), BackendError::Dropped) => VectorError::CorpusErased,
+            (Self::Tenant(_) | Self::Shared(_), error) => error.into(),
         }
     }
 

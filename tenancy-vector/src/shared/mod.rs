@@ -35,9 +35,9 @@ pub struct SharedVectors {
 pub type SharedCorpus = Vectors<Shared>;
 
 impl SharedVectors {
-    /// The corpus of a name on a back end that nobody else has: a collection or a folder of its own.
-    ///
-    /// The back ends of this crate on Postgres keep rows of tenants alone, and refuse the first write.
+    /// The corpus of a name on a back end that nobody else has: a collection or a folder of its own. Or on
+    /// one that keeps each owner's points apart, as those of this crate do. On Postgres corpora have tables and a back end
+    /// of their own, `pgvector::PgCorpusBackend`; the tenants' one refuses them.
     #[must_use]
     pub fn new(realm: &Realm, corpus: &CorpusName, backend: impl VectorBackend, schema: Schema) -> Self {
         let engine = Arc::new(Engine { backend: Box::new(backend), schema });

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use tenancy_core::Publication;
+use tenancy_core::{CorpusChange, Publication, StoreVerdict};
 
-use crate::error::VectorError;
+use crate::error::{BackendError, VectorError};
 use crate::point::Point;
-use crate::points::Points;
+use crate::points::{Owner, Points};
 use crate::scope::VectorScope;
 use crate::tenant::{Change, run_to_the_end};
 
@@ -34,7 +34,7 @@ impl<'g> CorpusWriter<'g> {
     ///
     /// # Errors
     /// As [`TenantVectors::upsert`](crate::TenantVectors::upsert); [`VectorError::Denied`] when the grant has expired or
-    /// was revoked.
+    /// was revoked; [`VectorError::CorpusErased`].
     pub async fn upsert(&self, points: Vec<Point>) -> Result<(), VectorError> {
         self.change(vec![Change::Upsert(points)]).await
     }
@@ -49,7 +49,7 @@ impl<'g> CorpusWriter<'g> {
     ///
     /// # Errors
     /// As [`TenantVectors::change`](crate::TenantVectors::change); [`VectorError::Denied`] when the grant has expired or
-    /// was revoked.
+    /// was revoked; [`VectorError::CorpusErased`].
     pub async fn change(&self, changes: Vec<Change>) -> Result<(), VectorError> {
         let writes = self.points.changes(changes)?;
         if writes.is_empty() {
@@ -60,15 +60,54 @@ impl<'g> CorpusWriter<'g> {
         run_to_the_end(async move {
             let scope = VectorScope::of_change(&change, &points);
             let written = points.engine.backend.write(&scope, points.request(writes)).await;
-            let (settled, written) = match written {
-                Ok(()) => (change.changed().await, Ok(())),
-                Err(error) => (change.failed().await, Err(error)),
-            };
-            written?;
-            settled.map_err(|_| VectorError::Unsettled)
+            let is_well = written.is_ok();
+            settle(change, &points.owner, written, is_well).await
         })
         .await
     }
+
+    /// Takes every document of the corpus away, and looks for what is left: afterwards a read finds none or is refused, and a
+    /// write is refused ([`VectorError::CorpusErased`]). Another edition is another corpus, with a name of its own.
+    ///
+    /// In Postgres that is for good. The embedded engine and a Qdrant server remember it as long as the process runs that erased
+    /// it: let nobody have a grant for the corpus any more. What the verdict speaks of is the back end's to say: see
+    /// [`StoreVerdict`]. Idempotent; after an error it goes on where
+    /// it stopped. Versions of the corpus as with [`change`](Self::change).
+    ///
+    /// # Cross-tenant access
+    /// Every tenant of the realm loses the documents, and lists the record.
+    ///
+    /// # Errors
+    /// [`VectorError::Denied`] when the grant has expired or was revoked; [`VectorError::Unsettled`], with everything done;
+    /// [`VectorError::Backend`] and the others.
+    pub async fn erase(&self) -> Result<StoreVerdict, VectorError> {
+        let change = self.publication.begin("corpus.erase").await?;
+        let points = self.points.clone();
+        run_to_the_end(async move {
+            let scope = VectorScope::of_change(&change, &points);
+            let backend = &points.engine.backend;
+            let verdict = match backend.drop_partition(&scope).await {
+                Ok(()) => backend.verify_dropped(&scope).await,
+                Err(error) => Err(error),
+            };
+            let is_well = verdict.as_ref().is_ok_and(|verdict| *verdict != StoreVerdict::Failed);
+            settle(change, &points.owner, verdict, is_well).await
+        })
+        .await
+    }
+}
+
+/// Ends a change with the record that fits what came of it.
+async fn settle<T>(
+    change: CorpusChange,
+    owner: &Owner,
+    done: Result<T, BackendError>,
+    is_well: bool,
+) -> Result<T, VectorError> {
+    let settled = if is_well { change.changed().await } else { change.failed().await };
+    let done = done.map_err(|error| owner.failed(error))?;
+    settled.map_err(|_| VectorError::Unsettled)?;
+    Ok(done)
 }
 
 impl fmt::Debug for CorpusWriter<'_> {

@@ -242,7 +242,7 @@ impl<Of> Vectors<Of> {
         asked: impl Future<Output = Result<T, BackendError>>,
     ) -> Result<T, VectorError> {
         let answer = tokio::time::timeout(entered.context().remaining(), asked).await;
-        let answer = answer.map_err(|_| Denial::DeadlinePassed)??;
+        let answer = answer.map_err(|_| Denial::DeadlinePassed)?.map_err(|error| self.points.owner.failed(error))?;
         entered.check_fresh().await?;
         Ok(answer)
     }

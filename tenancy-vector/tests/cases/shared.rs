@@ -1,14 +1,15 @@
 //! A corpus that all tenants read, beside what each has of its own: cases for every back end that can hold one.
 #![expect(clippy::unwrap_used, reason = "a test that can't go on must stop")]
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use tenancy_core::{CorpusName, Credential, CrossTenantGrant, Denial, Outcome, Reach};
+use tenancy_core::{CorpusName, Credential, CrossTenantGrant, Denial, Outcome, Reach, StoreVerdict};
 use tenancy_testkit::TestTenants;
 use tenancy_vector::{
     Change, Filter, FilterValue, Fusion, GroupBy, Hit, Origin, PayloadKey, Point, Recommend, Scroll, Select,
-    SharedVectors, VectorError, VectorName, VectorQuery, VectorStore,
+    SharedVectors, VectorBackend, VectorError, VectorName, VectorQuery, VectorStore, conformance,
 };
 
 use crate::cases;
@@ -133,4 +134,64 @@ async fn changes(tenants: &TestTenants) -> (usize, usize) {
     assert!(records.iter().filter(|r| r.action().starts_with("corpus.")).all(|r| r.everyone()));
     let of = |outcome| records.iter().filter(|r| r.action() == "corpus.change" && r.outcome() == outcome).count();
     (of(Outcome::Changed), of(Outcome::Failed))
+}
+
+/// All that the conformance suite asks of a back end of corpora.
+pub(crate) async fn it_conforms(tenants: &TestTenants, backend: impl VectorBackend) {
+    let (backend, name): (Arc<dyn VectorBackend>, _) = (Arc::new(backend), name("conformance"));
+    let grant = grant(tenants, Reach::Corpus(name.clone())).await;
+    let context = tenants.context("acme").await;
+    conformance::shared_corpus(tenants.realm(), &backend, &name, &grant, &context).await.unwrap();
+}
+
+/// What is erased is gone for everybody and for good, with a record that every tenant lists; another corpus and a tenant's own
+/// points stay.
+pub(crate) async fn an_erased_corpus_takes_nothing_along(
+    tenants: &TestTenants,
+    own: &VectorStore,
+    shared: &SharedVectors,
+    other: &SharedVectors,
+) {
+    let mine = cases::of(tenants, own, "acme").await;
+    mine.change(vec![Change::Delete(Select::All)]).await.unwrap();
+    mine.upsert(vec![cases::point("doc-1", 0.9, "acme")]).await.unwrap();
+    for corpus in [shared, other] {
+        publish(tenants, corpus, vec![cases::point("doc-1", 0.5, "everybody")]).await;
+    }
+    let together = async || {
+        let hits = mine.query_with(&near(), &[(shared, &near()), (other, &near())], &Fusion::ranks()).await;
+        hits.map(|hits| hits.len())
+    };
+    assert_eq!(together().await.unwrap(), 3, "positive control");
+    let grant = grant(tenants, Reach::Corpus(shared.corpus().name().clone())).await;
+    let writer = shared.publish(&grant).await.unwrap();
+    for _again in 0..2 {
+        let verdict = writer.erase().await.unwrap();
+        assert!(matches!(verdict, StoreVerdict::Verified | StoreVerdict::LogicalOnly), "{verdict:?}");
+    }
+    // A back end that knows of the end says so, and another finds nothing.
+    assert!(matches!(together().await, Ok(2) | Err(VectorError::CorpusErased)));
+    for tenant in ["acme", "globex"] {
+        let read = shared.scoped(&tenants.context(tenant).await).unwrap();
+        assert!(matches!(read.count(None).await, Ok(0) | Err(VectorError::CorpusErased)), "{tenant}");
+        for gone in
+            [read.query(&near()).await.map(|hits| hits.len()), read.facet(&owner(), None, 9).await.map(|all| all.len())]
+        {
+            assert!(
+                matches!(gone, Ok(0) | Err(VectorError::CorpusErased | VectorError::NotIndexed)),
+                "{tenant}: {gone:?}"
+            );
+        }
+        match read.get(&[cases::id("doc-1")]).await {
+            Ok(found) => assert!(found[0].point().is_none(), "{tenant}"),
+            Err(error) => assert!(matches!(error, VectorError::CorpusErased), "{tenant}: {error}"),
+        }
+        assert_eq!(other.scoped(&tenants.context(tenant).await).unwrap().count(None).await.unwrap(), 1, "{tenant}");
+    }
+    let late = writer.upsert(vec![cases::point("doc-1", 0.5, "late")]).await.unwrap_err();
+    assert!(matches!(late, VectorError::CorpusErased), "{late}");
+    let records = tenants.audit().await;
+    let erased: Vec<_> = records.iter().filter(|record| record.action() == "corpus.erase").collect();
+    assert_eq!(erased.len(), 2);
+    assert!(erased.iter().all(|record| record.everyone() && record.outcome() == Outcome::Changed));
 }

@@ -7,11 +7,18 @@ mod alone;
 #[path = "../cases/mod.rs"]
 mod cases;
 mod conform;
+mod corpora;
+mod corpora_attacked;
+#[path = "../cases/shared.rs"]
+mod corpora_cases;
+mod corpora_drift;
+mod corpora_ended;
 mod dropping;
 #[path = "../cases/handle.rs"]
 mod handle;
 mod isolation;
 mod large;
+mod library;
 mod shared;
 mod signed;
 #[path = "../cases/cancel.rs"]

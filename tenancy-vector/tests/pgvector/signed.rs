@@ -2,21 +2,23 @@
 
 use secrecy::ExposeSecret;
 use tenancy_pg::{
-    Database, Declaration, InspectPolicy, PgOptions, Severity, SigningKey, SigningKeys, signed_schema_sql,
+    Database, Declaration, InspectPolicy, Inspected, PgOptions, Severity, SigningKey, SigningKeys, signed_schema_sql,
     signing_key_sql,
 };
 use tenancy_testkit::{APP, OWNER, TestTenants};
-use tenancy_vector::VectorStore;
 use tenancy_vector::pgvector::PgVectorBackend;
+use tenancy_vector::{Schema, VectorStore};
 
 use crate::world::{ERASER, World};
 use crate::{cases, handle};
 
-async fn store(tenants: &TestTenants) -> VectorStore {
-    let mut world = World::bare(handle::schema()).await;
+/// Signed tables, with a global one among the declared where it is named, and the key.
+pub(crate) async fn world(tenants: &TestTenants, schema: Schema, global: Option<&str>) -> (World, SigningKey) {
+    let mut world = World::bare(schema).await;
     let tables = world.tables.tenant_tables();
-    world.declaration =
-        tables.into_iter().fold(Declaration::builder(), |all, table| all.tenant_table(table)).signed().build().unwrap();
+    let declared = tables.into_iter().fold(Declaration::builder(), |all, table| all.tenant_table(table)).signed();
+    let declared = global.into_iter().fold(declared, |all, table| all.global_table("public", table));
+    world.declaration = declared.build().unwrap();
     let key = SigningKey::generate();
     world.server.run(&signed_schema_sql(&world.declaration, OWNER, &[APP, ERASER])).await;
     world.server.run(signing_key_sql(&key).expose_secret()).await;
@@ -25,10 +27,19 @@ async fn store(tenants: &TestTenants) -> VectorStore {
         world.server.run(&format!("insert into tenancy.tenant values ('{life}', '{life}')")).await;
     }
     world.migrate().await;
+    (world, key)
+}
+
+pub(crate) async fn database(tenants: &TestTenants, world: &World, key: SigningKey) -> Database<Inspected> {
     let options = PgOptions::new(world.server.app_options()).signed(SigningKeys::new(key));
     let database = Database::connect(tenants.realm(), options).await.unwrap();
     let policy = InspectPolicy::new().hardening(Severity::Warning);
-    let database = database.inspect_with(&world.declaration, policy).await.unwrap();
+    database.inspect_with(&world.declaration, policy).await.unwrap()
+}
+
+async fn store(tenants: &TestTenants) -> VectorStore {
+    let (world, key) = world(tenants, handle::schema(), None).await;
+    let database = database(tenants, &world, key).await;
     let backend = PgVectorBackend::new(database, world.tables.clone(), world.eraser()).unwrap();
     let store = VectorStore::new(tenants.realm(), backend, handle::schema());
     store.prepare().await.unwrap();

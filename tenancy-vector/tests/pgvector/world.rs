@@ -7,6 +7,7 @@ use tenancy_pg::{Database, Declaration, Inspected, PgOptions};
 use tenancy_testkit::{APP, TestDatabase, TestTenants, ThrowawayPostgres};
 use tenancy_vector::pgvector::{PgVectorBackend, PgVectorTables};
 use tenancy_vector::{Schema, VectorStore};
+use uuid::Uuid;
 
 pub(crate) const ERASER: &str = "vector_eraser";
 
@@ -59,6 +60,14 @@ impl World {
 
     pub(crate) fn eraser(&self) -> PgConnectOptions {
         self.server.options(ERASER)
+    }
+
+    /// A session of the service's role by hand, in the scope of a tenant, past every fence and guard.
+    pub(crate) async fn app(&self, scope: Uuid) -> PgConnection {
+        let mut connection = PgConnection::connect_with(&self.server.app_options()).await.unwrap();
+        let set = format!("set tenancy.row_key = '{scope}'");
+        sqlx::raw_sql(AssertSqlSafe(set)).execute(&mut connection).await.unwrap();
+        connection
     }
 
     /// A number in truth, as the superuser sees it.

@@ -49,6 +49,7 @@ async fn it_conforms_in_each_layout() {
         let (one, two) = (tenants.context("acme").await, tenants.context("globex").await);
         let done = conformance::run(tenants.realm(), backend, &one, &two).await;
         assert!(done.is_ok(), "{layout:?}: {done:?}");
+        shared::it_conforms(&tenants, server.connect(layout).await).await;
     }
 }
 
@@ -100,6 +101,7 @@ async fn a_shared_corpus_is_read_beside_ones_own() {
         };
         shared::every_read_is_of_the_corpus(&tenants, &own, &corpus("handbook")).await;
         shared::one_id_is_two_points(&tenants, &own, &corpus("statutes")).await;
+        shared::an_erased_corpus_takes_nothing_along(&tenants, &own, &corpus("gazette"), &corpus("almanac")).await;
     }
 }
 

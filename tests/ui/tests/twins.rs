@@ -184,6 +184,7 @@ twins! {
     vector_back_end_taken_out,
     vector_candidates_made,
     vector_corpus_deleted_from_by_a_tenant,
+    vector_corpus_erased_by_a_tenant,
     vector_corpus_read_without_a_context,
     vector_corpus_written_by_a_tenant,
     vector_corpus_written_with_a_context,

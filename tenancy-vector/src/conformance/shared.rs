@@ -1,0 +1,58 @@
+//! What a back end of a shared corpus must do.
+
+use std::sync::Arc;
+
+use tenancy_core::{CorpusName, CrossTenantGrant, Realm, StoreVerdict, TenantContext};
+
+use super::checks::{as_an_exhaustive_search, schema};
+use super::corpus::{self, Numbers};
+use super::{Nonconformance, ReferenceBackend, ensure};
+use crate::backend::VectorBackend;
+use crate::error::VectorError;
+use crate::point::Origin;
+use crate::shared::SharedVectors;
+use crate::tenant::{Change, Select};
+
+/// A shared corpus is searched as a tenant's points are: hits, scores and order are those of an exhaustive search, for each
+/// kind of query and with each kind of filter. Erased, it is empty, and takes nothing more.
+///
+/// The grant is for the corpus of this name, which has no points in the back end; it is erased at the end, for good.
+///
+/// # Errors
+/// [`Nonconformance`].
+pub async fn shared_corpus(
+    realm: &Realm,
+    backend: &Arc<dyn VectorBackend>,
+    name: &CorpusName,
+    grant: &CrossTenantGrant,
+    context: &TenantContext,
+) -> Result<(), Nonconformance> {
+    let ours = SharedVectors::new(realm, name, Arc::clone(backend), schema()?);
+    let exact = SharedVectors::new(realm, name, ReferenceBackend::new(), schema()?);
+    ours.prepare().await?;
+    let (read, all) = (ours.scoped(context)?, exact.scoped(context)?);
+    ensure(read.count(None).await? == 0, "an empty corpus counts no points")?;
+    let mut numbers = Numbers::new(5);
+    let points = corpus::points(&mut numbers)?;
+    let (writer, beside) = (ours.publish(grant).await?, exact.publish(grant).await?);
+    beside.upsert(points.clone()).await?;
+    for _again in 0..2 {
+        writer.upsert(points.clone()).await?;
+    }
+    let queries = corpus::queries(&mut numbers)?;
+    as_an_exhaustive_search(&read, &all, queries.clone()).await?;
+    for query in &queries {
+        let hits = read.query(query).await?;
+        let is_shared = |origin: &Origin| *origin == Origin::Shared(name.clone());
+        ensure(hits.iter().all(|hit| is_shared(hit.origin())), "a hit of a corpus says that it is one")?;
+    }
+    writer.change(vec![Change::Delete(Select::Ids(vec![points[0].id().clone()]))]).await?;
+    ensure(read.count(None).await? == points.len() as u64 - 1, "a document is taken away")?;
+    for _again in 0..2 {
+        ensure(writer.erase().await? != StoreVerdict::Failed, "nothing is found of an erased corpus")?;
+    }
+    let nothing = matches!(read.count(None).await, Ok(0) | Err(VectorError::CorpusErased));
+    ensure(nothing, "an erased corpus is empty, or said to be erased")?;
+    let late = writer.upsert(points).await;
+    ensure(matches!(late, Err(VectorError::CorpusErased)), "an erased corpus takes nothing more")
+}
