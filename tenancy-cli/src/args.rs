@@ -9,7 +9,7 @@ use tenancy_core::{Life, RowKey, TenantId};
 use tenancy_pg::{Declaration, DeclarationError, PgOptions, Pooler, RowKeyType};
 
 use crate::failure::Failure;
-use crate::{init, inspect, policy, signing_key};
+use crate::{init, inspect, policy, signing_key, vectors};
 
 #[derive(Parser)]
 #[command(name = "tenancy", version, about = "Does this database keep tenants apart?", disable_help_subcommand = true)]
@@ -30,6 +30,9 @@ pub(crate) enum Command {
     /// Make, install and retire the keys of signed mode.
     #[command(subcommand)]
     SigningKey(signing_key::Options),
+    /// Write the tables of vectors, of tenants and of corpora that all of them read.
+    #[command(subcommand)]
+    Vectors(vectors::Options),
 }
 
 /// Which database.

@@ -20,6 +20,7 @@ mod inspect;
 mod output;
 mod policy;
 mod signing_key;
+mod vectors;
 mod verdict;
 
 use std::process::ExitCode;
@@ -48,6 +49,7 @@ fn run(cli: Cli) -> Result<Verdict, Failure> {
             Command::Inspect(options) => inspect::run(options).await,
             Command::Policy(options) => policy::run(options).await,
             Command::SigningKey(options) => signing_key::run(options),
+            Command::Vectors(options) => vectors::run(&options),
         }
     })
 }

@@ -10,3 +10,4 @@ mod policy;
 mod probe;
 mod signing_key;
 mod unread;
+mod vectors;

@@ -1,0 +1,114 @@
+//! `tenancy vectors`.
+
+use serde_json::Value;
+use tenancy_pg::Declaration;
+use tenancy_testkit::APP;
+use tenancy_vector::pgvector::{PgCorpusTables, PgVectorTables};
+use tenancy_vector::{Schema, VectorName};
+
+use crate::common::World;
+
+const TOML: &str = "[database]
+tenant-tables = [
+    { table = 'chunk', column = 'tenant_id', type = 'uuid' },
+    { table = 'chunk_life', column = 'tenant_id', type = 'uuid' },
+]
+global-tables = [{ table = 'statute' }]";
+
+const TABLES: [&str; 6] = ["vectors", "tables", "--table", "chunk", "--eraser", "vector_eraser"];
+const CORPORA: [&str; 6] = ["vectors", "corpora", "--table", "public.statute", "--publisher", "vector_publisher"];
+const INDEX: [&str; 6] = ["vectors", "index", "--table", "chunk", "--hybrid", "8"];
+
+fn with<'a>(command: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
+    [command, more].concat()
+}
+
+#[tokio::test]
+async fn what_is_printed_is_what_the_library_makes() {
+    let world = World::new("").await;
+    world.write("tenancy.toml", TOML);
+    let (declaration, schema) = (Declaration::from_toml(TOML).unwrap(), Schema::hybrid(8).unwrap());
+    let tables = PgVectorTables::new("public", "chunk", &schema).unwrap();
+    let corpora = PgCorpusTables::new("public", "statute", &schema).unwrap();
+    world.write("vectors.json", &schema.to_json().to_string());
+    for vectors in [["--hybrid", "8"], ["--vectors", "vectors.json"]] {
+        let ran = world.run(&with(&with(&TABLES, &["--app", APP]), &vectors));
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+        assert_eq!(ran.out, tables.migration_sql(&declaration, APP, "vector_eraser"));
+        assert!(ran.out.contains("CREATE POLICY \"tenancy_row_key\""), "{}", ran.out);
+        let ran = world.run(&with(&with(&CORPORA, &["--app", APP]), &vectors));
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+        assert_eq!(ran.out, corpora.migration_sql(&declaration, APP, "vector_publisher"));
+    }
+    let dense = world.run(&with(&with(&TABLES, &["--app", APP]), &["--dense", "3"]));
+    assert!(dense.out.contains("v_dense vector(3)") && !dense.out.contains("t_sparse"), "{}", dense.out);
+}
+
+#[tokio::test]
+async fn the_form_for_programs_says_what_to_declare() {
+    let world = World::new("").await;
+    world.write("tenancy.toml", TOML);
+    let json = |command: &[&str]| -> Value {
+        let ran = world.run(&with(command, &["--app", APP, "--hybrid", "8", "--json"]));
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+        serde_json::from_str(&ran.out).unwrap()
+    };
+    let tables = json(&TABLES);
+    assert_eq!(tables["tenant-tables"][0]["table"], "chunk");
+    assert_eq!(tables["tenant-tables"][1]["table"], "chunk_life");
+    assert!(tables["up"].as_str().unwrap().contains("FORCE ROW LEVEL SECURITY"));
+    let corpora = json(&CORPORA);
+    assert_eq!(corpora["global-tables"][0]["schema"], "public");
+    assert_eq!(corpora["global-tables"][0]["table"], "statute");
+    assert!(corpora["up"].as_str().unwrap().contains("tenancy_corpus_reader"));
+}
+
+/// Tables that nobody declared would be made without the tenants' policy.
+#[tokio::test]
+async fn nothing_is_printed_for_tables_that_are_not_declared() {
+    let world = World::new("").await;
+    world.write(
+        "tenancy.toml",
+        "[database]\ntenant-tables = [{ table = 'chunk', column = 'tenant_id', type = 'uuid' }]",
+    );
+    for (mechanism, command) in [("one of two is declared", &TABLES[..]), ("no global table is", &CORPORA)] {
+        let ran = world.run(&with(command, &["--app", APP, "--hybrid", "8"]));
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{mechanism}");
+        assert!(ran.err.contains("declare"), "{mechanism}: {}", ran.err);
+    }
+    world.write("tenancy.toml", TOML);
+    world.write("vectors.json", "{}");
+    for (mechanism, more) in [
+        ("no vectors", &[][..]),
+        ("two kinds of vectors", &["--hybrid", "8", "--dense", "8"]),
+        ("no dimension", &["--hybrid", "0"]),
+        ("more than pgvector keeps", &["--dense", "16001"]),
+        ("a file that is not there", &["--vectors", "nowhere.json"]),
+        ("a file that is no schema", &["--vectors", "vectors.json"]),
+    ] {
+        let ran = world.run(&with(&with(&TABLES, &["--app", APP]), more));
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{mechanism}");
+    }
+}
+
+#[tokio::test]
+async fn the_index_of_one_tenant_is_made_and_taken_away() {
+    let world = World::new("").await;
+    world.write("tenancy.toml", TOML);
+    let key = "0b5bd7a4-5a3c-4d0e-9a51-6a5f5b7f0a11";
+    let tables = PgVectorTables::new("public", "chunk", &Schema::hybrid(8).unwrap()).unwrap();
+    let (uuid, dense) = (key.parse().unwrap(), VectorName::dense());
+    let index = world.run(&with(&INDEX, &["--row-key", key]));
+    assert_eq!((index.code, index.out), (0, tables.index_sql(uuid, &dense).unwrap()));
+    let drop = world.run(&with(&INDEX, &["--row-key", key, "--drop"]));
+    assert_eq!((drop.code, drop.out), (0, tables.drop_index_sql(uuid, &dense).unwrap()));
+    for more in [
+        &["--row-key", key, "--vector", "sparse"][..],
+        &["--row-key", "hunter2"],
+        &["--row-key", key, "--vector", "none"],
+    ] {
+        let ran = world.run(&with(&INDEX, more));
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{more:?}");
+        assert!(!ran.err.contains("hunter2"), "{}", ran.err);
+    }
+}
