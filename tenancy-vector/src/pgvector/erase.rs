@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::error::FOREIGN_KEY;
 use super::login::{Login, failed};
 use super::pair::Pair;
+use super::registry::{self, Registered};
 use crate::error::BackendError;
 
 /// Each call has a connection of its own, which is closed at its end or when its future is dropped: what was begun is then
@@ -94,25 +95,37 @@ impl<'t> Run<'t> {
         sqlx::query_as(AssertSqlSafe(sql)).bind(self.life).fetch_optional(&mut self.connection).await
     }
 
-    /// Counts twice: as the server likes, and by a scan of the whole table, which believes no index.
+    /// What is left, and whether anybody can add to it.
     async fn verdict(&mut self) -> Result<StoreVerdict, sqlx::Error> {
-        let owner = match self.found().await? {
-            Some((owner, false)) => owner,
+        let unverifiable = |why: &str| Ok(StoreVerdict::Unverifiable { why: why.to_owned() });
+        let left = match self.found().await? {
             Some((_, true)) => return Ok(StoreVerdict::Failed),
-            None => return Ok(StoreVerdict::Unverifiable { why: NOT_THERE.to_owned() }),
+            Some((owner, false)) => {
+                self.see_points(owner).await?;
+                self.left(self.tables.owner(), owner).await?
+            }
+            None => match registry::look(&mut self.connection, self.tables, self.life).await? {
+                Registered::Gone => self.left("life", self.life).await?,
+                Registered::Yes => return unverifiable(STILL_REGISTERED),
+                Registered::Unknown => return unverifiable(NOT_THERE),
+            },
         };
-        self.see_points(owner).await?;
-        let sql = format!("select count(*) from {} where {} = $1", self.tables.points, self.tables.owner());
+        Ok(if left == 0 { StoreVerdict::LogicalOnly } else { StoreVerdict::Failed })
+    }
+
+    /// Counts points twice: as the server likes, and by a scan of the whole table, which believes no index.
+    async fn left(&mut self, column: &str, whose: Uuid) -> Result<i64, sqlx::Error> {
+        let sql = format!("select count(*) from {} where {column} = $1", self.tables.points);
         let mut left = 0_i64;
         for setting in ["on", "off"] {
             let indexes = format!(
                 "set enable_indexscan = {setting}; set enable_indexonlyscan = {setting}; set enable_bitmapscan = {setting}"
             );
             sqlx::raw_sql(AssertSqlSafe(indexes)).execute(&mut self.connection).await?;
-            let count = sqlx::query_scalar(AssertSqlSafe(sql.as_str())).bind(owner);
+            let count = sqlx::query_scalar(AssertSqlSafe(sql.as_str())).bind(whose);
             left = left.max(count.fetch_one(&mut self.connection).await?);
         }
-        Ok(if left == 0 { StoreVerdict::LogicalOnly } else { StoreVerdict::Failed })
+        Ok(left)
     }
 }
 
@@ -120,6 +133,9 @@ fn is_foreign_key(error: &sqlx::Error) -> bool {
     error.as_database_error().is_some_and(|error| error.code().as_deref() == Some(FOREIGN_KEY))
 }
 
-const NOT_THERE: &str = "nothing was dropped, or the registry of tenants has let the life go";
+const NOT_THERE: &str =
+    "nothing was dropped, or the registry of tenants has let the life go, and this role may not look there";
+const STILL_REGISTERED: &str =
+    "the life never wrote under its row key, and the registry of tenants has it still: erase it there";
 /// How often somebody may put a point in between the last portion and the closing.
 const TRIES: u32 = 100;

@@ -56,7 +56,9 @@
 //! `VACUUM FULL`, and in write-ahead logs and backups for longer.
 //!
 //! Both tables are tenant tables, so [`PgEraser`](tenancy_pg::PgEraser) empties them too, and then it is the key to the
-//! registry that refuses late writers. Drop the life here first; afterwards this store can't tell any more
+//! registry that refuses late writers. The two may come in any order: where the tables refer to a registry and the role that
+//! drops lives may read it ([`registry_sql`](PgVectorTables::registry_sql)), this store sees there that the life was let go, and
+//! counts its points all the same. Without that right it can't tell once the other was first
 //! ([`Unverifiable`](tenancy_core::StoreVerdict::Unverifiable)).
 //!
 //! # Shared corpora
@@ -118,6 +120,7 @@ mod login;
 mod pair;
 mod reach;
 mod reads;
+mod registry;
 mod rows;
 mod session;
 mod tables;

@@ -84,6 +84,15 @@ impl PgVectorTables {
         self.pair.drop_index_sql(row_key, vector)
     }
 
+    /// The statements that let the role that drops lives see which of them the registry of tenants still has, so that its
+    /// verdict does not hang on who erased first. For the owner of the registry after the one that makes it, in signed mode
+    /// for a superuser. Idempotent. The role learns lives, which name nobody, and no row keys.
+    #[must_use]
+    pub fn registry_sql(eraser_role: &str) -> String {
+        let eraser = quoted(eraser_role);
+        format!("GRANT USAGE ON SCHEMA tenancy TO {eraser};\nGRANT SELECT (life) ON tenancy.tenant TO {eraser};\n")
+    }
+
     pub(super) fn is_ours(&self, table: &TenantTable) -> bool {
         let same = |ours: &TenantTable| {
             (ours.schema(), ours.table(), ours.column(), ours.key())
@@ -113,6 +122,12 @@ CREATE POLICY tenancy_vector_eraser ON {relation} FOR ALL TO {eraser} USING ({bo
 "
             );
         }
-        sql
+        // Points of a life whose row among the lives is gone, to be counted.
+        let of_life = format!("life = nullif(current_setting('{erasing_life}', true), '')::uuid");
+        sql + &format!(
+            "DROP POLICY IF EXISTS tenancy_vector_verifier ON {points};
+CREATE POLICY tenancy_vector_verifier ON {points} FOR SELECT TO {eraser} USING ({of_life});
+"
+        )
     }
 }

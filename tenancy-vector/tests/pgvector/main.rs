@@ -19,6 +19,7 @@ mod handle;
 mod isolation;
 mod large;
 mod library;
+mod offboarding;
 mod shared;
 mod signed;
 #[path = "../cases/cancel.rs"]
