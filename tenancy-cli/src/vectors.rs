@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use tenancy_core::RowKey;
 use tenancy_pg::Declaration;
 use tenancy_vector::pgvector::{PgCorpusTables, PgVectorError, PgVectorTables};
 use tenancy_vector::{Schema, VectorName};
@@ -103,11 +102,8 @@ pub(crate) fn run(options: &Options) -> Result<Verdict, Failure> {
         Options::Index { table, row_key: text, vector, drop } => {
             let (declaration, tables) = table.of_tenants()?;
             let vector = VectorName::parse(vector).map_err(|error| argument("--vector", &error))?;
-            let RowKey::Uuid(key) = row_key("--row-key", text, &declaration)? else {
-                let why = "these tables take row keys that are uuids".to_owned();
-                return Err(Failure::Argument { name: "--row-key", why });
-            };
-            let sql = if *drop { tables.drop_index_sql(key, &vector) } else { tables.index_sql(key, &vector) };
+            let key = row_key("--row-key", text, &declaration)?;
+            let sql = if *drop { tables.drop_index_sql(&key, &vector) } else { tables.index_sql(&key, &vector) };
             print(sql.ok_or_else(|| {
                 let why = "an index is made on a dense vector of at most 2,000 dimensions".to_owned();
                 Failure::Argument { name: "--vector", why }
@@ -139,13 +135,17 @@ impl Table {
 
     fn of_tenants(&self) -> Result<(Declaration, PgVectorTables), Failure> {
         let (declaration, (schema, table)) = (self.declared.read()?, self.names());
-        let tables = PgVectorTables::new(schema, table, &self.vectors.schema()?).map_err(|error| of_tables(&error))?;
+        let mut tables =
+            PgVectorTables::new(schema, table, &self.vectors.schema()?).map_err(|error| of_tables(&error))?;
+        if let Some(points) = declaration.tenant_tables().iter().find(|t| (t.schema(), t.table()) == (schema, table)) {
+            tables = tables.with_row_keys(points.key()).map_err(|error| of_tables(&error))?;
+        }
         if tables.are_declared(&declaration) {
             return Ok((declaration, tables));
         }
         let why = format!(
-            "declare {table} and {table}_life as tenant tables, column = 'tenant_id', type = 'uuid': without that no policy \
-             is made"
+            "declare {table} and {table}_life as tenant tables, column = 'tenant_id', with one type of row keys: without \
+             that no policy is made"
         );
         Err(Failure::Argument { name: "--table", why })
     }

@@ -1,6 +1,7 @@
 //! `tenancy vectors`.
 
 use serde_json::Value;
+use tenancy_core::RowKey;
 use tenancy_pg::Declaration;
 use tenancy_testkit::APP;
 use tenancy_vector::pgvector::{PgCorpusTables, PgVectorTables};
@@ -97,11 +98,11 @@ async fn the_index_of_one_tenant_is_made_and_taken_away() {
     world.write("tenancy.toml", TOML);
     let key = "0b5bd7a4-5a3c-4d0e-9a51-6a5f5b7f0a11";
     let tables = PgVectorTables::new("public", "chunk", &Schema::hybrid(8).unwrap()).unwrap();
-    let (uuid, dense) = (key.parse().unwrap(), VectorName::dense());
+    let (uuid, dense) = (RowKey::Uuid(key.parse().unwrap()), VectorName::dense());
     let index = world.run(&with(&INDEX, &["--row-key", key]));
-    assert_eq!((index.code, index.out), (0, tables.index_sql(uuid, &dense).unwrap()));
+    assert_eq!((index.code, index.out), (0, tables.index_sql(&uuid, &dense).unwrap()));
     let drop = world.run(&with(&INDEX, &["--row-key", key, "--drop"]));
-    assert_eq!((drop.code, drop.out), (0, tables.drop_index_sql(uuid, &dense).unwrap()));
+    assert_eq!((drop.code, drop.out), (0, tables.drop_index_sql(&uuid, &dense).unwrap()));
     for more in [
         &["--row-key", key, "--vector", "sparse"][..],
         &["--row-key", "hunter2"],
@@ -111,4 +112,18 @@ async fn the_index_of_one_tenant_is_made_and_taken_away() {
         assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{more:?}");
         assert!(!ran.err.contains("hunter2"), "{}", ran.err);
     }
+}
+
+/// The type of the row keys is what is declared.
+#[tokio::test]
+async fn tables_have_the_row_keys_that_are_declared() {
+    let world = World::new("").await;
+    world.write("tenancy.toml", &TOML.replace("'uuid'", "'bigint'"));
+    let ran = world.run(&with(&TABLES, &["--app", APP, "--hybrid", "8"]));
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    assert!(ran.out.contains("tenant_id bigint NOT NULL"), "{}", ran.out);
+    let index = world.run(&with(&INDEX, &["--row-key", "17"]));
+    assert!(index.out.contains("WHERE tenant_id = '17'"), "{}", index.out);
+    world.write("tenancy.toml", &TOML.replacen("'uuid'", "'bigint'", 1));
+    assert_eq!(world.run(&with(&TABLES, &["--app", APP, "--hybrid", "8"])).code, 2, "two types of row keys");
 }

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::error::FOREIGN_KEY;
 use super::login::{Login, failed};
-use super::pair::Pair;
+use super::pair::{Pair, quoted_text};
 use super::registry::{self, Registered};
 use crate::error::BackendError;
 
@@ -38,24 +38,25 @@ impl<'t> Run<'t> {
     async fn begin(login: &Login, tables: &'t Pair, life: Life) -> Result<Self, BackendError> {
         let mut run = Self { connection: login.connect(tables).await?, tables, life: life.uuid() };
         let [_, of_lives] = tables.whose.settings();
-        run.see(of_lives, run.life).await.map_err(failed)?;
+        run.see(of_lives, &run.life.to_string()).await.map_err(failed)?;
         Ok(run)
     }
 
     /// Lets this connection see the rows of a life, or of an owner, and of no other.
-    async fn see(&mut self, setting: &'static str, whose: Uuid) -> Result<(), sqlx::Error> {
-        // A uuid needs no quoting.
-        sqlx::raw_sql(AssertSqlSafe(format!("set {setting} = '{whose}'"))).execute(&mut self.connection).await?;
+    async fn see(&mut self, setting: &'static str, whose: &str) -> Result<(), sqlx::Error> {
+        let set = format!("set {setting} = {}", quoted_text(whose));
+        sqlx::raw_sql(AssertSqlSafe(set)).execute(&mut self.connection).await?;
         Ok(())
     }
 
     async fn drop_life(&mut self) -> Result<(), sqlx::Error> {
         let Pair { points, lives, .. } = self.tables;
-        let owner = self.tables.owner();
+        let (owner, of_owner, nobodys) = (self.tables.owner(), self.of_owner(), self.tables.keys.nobodys());
         // A life that never wrote has no row yet. It gets one, so that a late writer can't enter it: under the row key of a
         // tenant that has no other, and if it has another, one row of a life is all there can be.
-        let closed =
-            format!("insert into {lives} ({owner}, life, open) values ($1, $1, false) on conflict (life) do nothing");
+        let closed = format!(
+            "insert into {lives} ({owner}, life, open) values ({nobodys}, $1, false) on conflict (life) do nothing"
+        );
         match sqlx::query(AssertSqlSafe(closed)).bind(self.life).execute(&mut self.connection).await {
             // The registry of tenants has let the life go, and takes nothing of it any more.
             Err(error) if is_foreign_key(&error) => return Ok(()),
@@ -64,15 +65,15 @@ impl<'t> Run<'t> {
             }
         }
         let Some((of_life, true)) = self.found().await? else { return Ok(()) };
-        self.see_points(of_life).await?;
+        self.see_points(&of_life).await?;
         let portion = format!(
-            "delete from {points} where {owner} = $1 and id in (select id from {points} where {owner} = $1 limit 1000)"
+            "delete from {points} where {of_owner} and id in (select id from {points} where {of_owner} limit 1000)"
         );
         let close = format!("update {lives} set open = false where life = $1");
         let mut tries = TRIES;
         loop {
             let deleted =
-                sqlx::query(AssertSqlSafe(portion.as_str())).bind(of_life).execute(&mut self.connection).await?;
+                sqlx::query(AssertSqlSafe(portion.as_str())).bind(&of_life).execute(&mut self.connection).await?;
             if deleted.rows_affected() > 0 {
                 continue;
             }
@@ -84,14 +85,19 @@ impl<'t> Run<'t> {
         }
     }
 
-    async fn see_points(&mut self, owner: Uuid) -> Result<(), sqlx::Error> {
+    /// That a point is of an owner, whose key as a text is `$1`.
+    fn of_owner(&self) -> String {
+        format!("{} = $1::text::{}", self.tables.owner(), self.tables.keys.sql())
+    }
+
+    async fn see_points(&mut self, owner: &str) -> Result<(), sqlx::Error> {
         let [of_points, _] = self.tables.whose.settings();
         self.see(of_points, owner).await
     }
 
-    /// The owner of the life, and whether the life is open.
-    async fn found(&mut self) -> Result<Option<(Uuid, bool)>, sqlx::Error> {
-        let sql = format!("select {}, open from {} where life = $1", self.tables.owner(), self.tables.lives);
+    /// The owner of the life, as a text, and whether the life is open.
+    async fn found(&mut self) -> Result<Option<(String, bool)>, sqlx::Error> {
+        let sql = format!("select {}::text, open from {} where life = $1", self.tables.owner(), self.tables.lives);
         sqlx::query_as(AssertSqlSafe(sql)).bind(self.life).fetch_optional(&mut self.connection).await
     }
 
@@ -101,11 +107,11 @@ impl<'t> Run<'t> {
         let left = match self.found().await? {
             Some((_, true)) => return Ok(StoreVerdict::Failed),
             Some((owner, false)) => {
-                self.see_points(owner).await?;
-                self.left(self.tables.owner(), owner).await?
+                self.see_points(&owner).await?;
+                self.left(&self.of_owner(), &owner).await?
             }
             None => match registry::look(&mut self.connection, self.tables, self.life).await? {
-                Registered::Gone => self.left("life", self.life).await?,
+                Registered::Gone => self.left("life = $1::text::uuid", &self.life.to_string()).await?,
                 Registered::Yes => return unverifiable(STILL_REGISTERED),
                 Registered::Unknown => return unverifiable(NOT_THERE),
             },
@@ -114,8 +120,8 @@ impl<'t> Run<'t> {
     }
 
     /// Counts points twice: as the server likes, and by a scan of the whole table, which believes no index.
-    async fn left(&mut self, column: &str, whose: Uuid) -> Result<i64, sqlx::Error> {
-        let sql = format!("select count(*) from {} where {column} = $1", self.tables.points);
+    async fn left(&mut self, condition: &str, whose: &str) -> Result<i64, sqlx::Error> {
+        let sql = format!("select count(*) from {} where {condition}", self.tables.points);
         let mut left = 0_i64;
         for setting in ["on", "off"] {
             let indexes = format!(

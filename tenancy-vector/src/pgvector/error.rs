@@ -23,8 +23,13 @@ pub enum PgVectorError {
         /// The largest dimension.
         limit: usize,
     },
+    /// A type of row keys that no column is made for.
+    #[error("tables of vectors take row keys that are uuids, whole numbers or texts")]
+    RowKeys,
     /// The tables are not among those that the database was inspected by.
-    #[error("the database was not inspected by these tables: declare them as tenant tables")]
+    #[error(
+        "the database was not inspected by these tables: declare them as tenant tables, with the row keys that the others have"
+    )]
     NotDeclared,
     /// The table of corpora is not among the global tables that the database was inspected by.
     #[error("the database was not inspected by the table of corpora: declare it as a global table")]

@@ -203,7 +203,7 @@ async fn rarity(session: &mut Session<'_>, column: &str, terms: BTreeSet<u32>) -
 
 /// Whether the owner has an index of its own, built to its end.
 async fn has_index(session: &mut Session<'_>, using: &VectorName) -> Result<bool, BackendError> {
-    let Some((name, _)) = session.tables.index_of(session.owner, using) else { return Ok(false) };
+    let Some((name, _)) = session.tables.index_of(&session.owner, using) else { return Ok(false) };
     let mut statement = Statement::new(
         "select 1 from pg_catalog.pg_index i join pg_catalog.pg_class c on c.oid = i.indexrelid \
          where i.indisvalid and i.indrelid = pg_catalog.to_regclass(",

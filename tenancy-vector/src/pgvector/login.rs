@@ -7,6 +7,7 @@ use tenancy_pg::sqlx::postgres::{PgConnectOptions, PgConnection};
 use tenancy_pg::sqlx::{self, AssertSqlSafe, ConnectOptions};
 use tenancy_pg::{Declaration, PgError};
 
+use super::key::Key;
 use super::pair::Pair;
 use super::session::{Session, Tx};
 use crate::error::BackendError;
@@ -50,7 +51,7 @@ impl Login {
         // A uuid needs no quoting.
         let begin = format!("begin; set local {setting} = '{}'", corpus.uuid());
         sqlx::raw_sql(AssertSqlSafe(begin)).execute(&mut connection).await.map_err(failed)?;
-        Ok(Session { tx: Tx::Publisher(Box::new(connection)), tables, owner: corpus.uuid(), life: corpus })
+        Ok(Session { tx: Tx::Publisher(connection), tables, owner: Key::of_corpus(corpus), life: corpus })
     }
 }
 

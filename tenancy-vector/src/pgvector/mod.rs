@@ -40,7 +40,8 @@
 //! life that meet the filter, as far as the server can tell it: conditions on words, places, points in time and nested
 //! objects are decided here. With lives of more than some tens of thousands of points that is slow and takes memory.
 //!
-//! Row keys are uuids, by default the lives. Points have ties broken and terms weighed as everywhere, over the life's own
+//! Row keys are uuids, by default the lives; those of a database that was adopted may be numbers or texts
+//! ([`PgVectorTables::with_row_keys`]). Points have ties broken and terms weighed as everywhere, over the life's own
 //! points, so the hits are those of the plain back end.
 //!
 //! # What the inspection says
@@ -116,6 +117,7 @@ mod error;
 mod filter;
 mod gather;
 mod json;
+mod key;
 mod login;
 mod pair;
 mod reach;

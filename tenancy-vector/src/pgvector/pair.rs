@@ -1,11 +1,11 @@
 //! Two tables: one of points, and one of lives, which says whether a life may still have points. A pair is the tenants', or
 //! that of shared corpora.
 
-use tenancy_pg::{DeclarationError, RowKeyType, TenantTable};
-use uuid::Uuid;
+use tenancy_pg::{DeclarationError, TenantTable};
 
 use super::columns::{Column, MAX_INDEXED};
 use super::error::PgVectorError;
+use super::key::{Key, KeyKind};
 use crate::name::VectorName;
 use crate::schema::Schema;
 
@@ -19,6 +19,7 @@ pub(super) struct Pair {
     pub(super) points: String,
     pub(super) lives: String,
     pub(super) whose: Whose,
+    pub(super) keys: KeyKind,
 }
 
 /// Whose rows are in a pair of tables.
@@ -33,9 +34,11 @@ pub(super) enum Whose {
 impl Pair {
     /// `<table>` and `<table>_life`.
     pub(super) fn new(whose: Whose, schema: &str, table: &str, vectors: &Schema) -> Result<Self, PgVectorError> {
-        let [points, lives] = names(whose, schema, table)?.map(|table| quoted_relation(table.schema(), table.table()));
+        let keys = KeyKind::Uuid;
+        let [points, lives] =
+            names(whose, schema, table, keys)?.map(|table| quoted_relation(table.schema(), table.table()));
         let columns = Column::all(vectors)?;
-        Ok(Self { schema: vectors.clone(), columns, namespace: quoted(schema), points, lives, whose })
+        Ok(Self { schema: vectors.clone(), columns, namespace: quoted(schema), points, lives, whose, keys })
     }
 
     pub(super) const fn schema(&self) -> &Schema {
@@ -56,29 +59,31 @@ impl Pair {
     }
 
     /// The name of the index of an owner on a vector, without the schema, and its column.
-    pub(super) fn index_of(&self, owner: Uuid, vector: &VectorName) -> Option<(String, String)> {
+    pub(super) fn index_of(&self, owner: &Key, vector: &VectorName) -> Option<(String, String)> {
         let place = self.columns.iter().position(|column| column.name == *vector)?;
         let column = self.columns.get(place)?;
         let indexed = column.dimension().is_some_and(|dimension| dimension <= MAX_INDEXED);
-        indexed.then(|| (format!("tenancy_hnsw_{}_{place}", owner.simple()), column.value()))
+        let indexed = indexed && owner.kind() == self.keys;
+        indexed.then(|| (format!("tenancy_hnsw_{}_{place}", owner.name()), column.value()))
     }
 
-    pub(super) fn index_sql(&self, owner: Uuid, vector: &VectorName) -> Option<String> {
+    pub(super) fn index_sql(&self, owner: &Key, vector: &VectorName) -> Option<String> {
         let (name, column) = self.index_of(owner, vector)?;
         Some(format!(
-            "CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON {} USING hnsw ({column} vector_ip_ops) WHERE {} = '{owner}';\n",
+            "CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON {} USING hnsw ({column} vector_ip_ops) WHERE {} = {};\n",
             self.points,
-            self.owner()
+            self.owner(),
+            owner.literal()
         ))
     }
 
-    pub(super) fn drop_index_sql(&self, owner: Uuid, vector: &VectorName) -> Option<String> {
+    pub(super) fn drop_index_sql(&self, owner: &Key, vector: &VectorName) -> Option<String> {
         let (name, _) = self.index_of(owner, vector)?;
         Some(format!("DROP INDEX CONCURRENTLY IF EXISTS {}.{name};\n", self.namespace))
     }
 
     pub(super) fn create_sql(&self) -> String {
-        let (points, lives, owner) = (&self.points, &self.lives, self.owner());
+        let (points, lives, owner, key) = (&self.points, &self.lives, self.owner(), self.keys.sql());
         let columns: String = self.columns.iter().map(|column| format!("    {},\n", column.definition())).collect();
         // No tenant's life is of version 8, and a corpus has one life for ever.
         let (mark, life) = match self.whose {
@@ -89,13 +94,13 @@ impl Pair {
         // while a point is left, and from then on it refuses points.
         format!(
             "CREATE TABLE IF NOT EXISTS {lives} (
-    {owner} uuid PRIMARY KEY{mark},
+    {owner} {key} PRIMARY KEY{mark},
     life uuid NOT NULL UNIQUE{life},
     open boolean NOT NULL DEFAULT true,
     UNIQUE ({owner}, open)
 );
 CREATE TABLE IF NOT EXISTS {points} (
-    {owner} uuid NOT NULL,
+    {owner} {key} NOT NULL,
     open boolean NOT NULL DEFAULT true CHECK (open),
     life uuid NOT NULL{life},
     id uuid NOT NULL,
@@ -131,8 +136,13 @@ impl Whose {
 }
 
 /// The two tables, to be declared where they are tenants'.
-pub(super) fn names(whose: Whose, schema: &str, table: &str) -> Result<[TenantTable; 2], DeclarationError> {
-    let declared = |table: &str| TenantTable::new(schema, table, whose.column(), RowKeyType::Uuid);
+pub(super) fn names(
+    whose: Whose,
+    schema: &str,
+    table: &str,
+    keys: KeyKind,
+) -> Result<[TenantTable; 2], DeclarationError> {
+    let declared = |table: &str| TenantTable::new(schema, table, whose.column(), keys.declared());
     Ok([declared(table)?, declared(&format!("{table}_life"))?])
 }
 

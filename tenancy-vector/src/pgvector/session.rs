@@ -1,14 +1,14 @@
 //! A transaction on the points of one owner, and the beginning of each statement in it.
 
-use tenancy_core::{Life, RowKey, TenantContext};
+use tenancy_core::{Life, TenantContext};
 use tenancy_pg::sqlx::postgres::{PgArguments, PgConnection, PgRow};
 use tenancy_pg::sqlx::query::Query;
 use tenancy_pg::sqlx::{self, Connection, Postgres, QueryBuilder};
 use tenancy_pg::{Database, Inspected, PgError, TenantDb, TenantTx, TxOptions};
-use uuid::Uuid;
 
 use super::error::refused;
 use super::filter;
+use super::key::Key;
 use super::pair::Pair;
 use crate::error::BackendError;
 use crate::filter::Condition;
@@ -17,7 +17,7 @@ use crate::filter::Condition;
 pub(super) struct Tenant<'a> {
     db: TenantDb,
     tables: &'a Pair,
-    owner: Uuid,
+    owner: Key,
     life: Life,
 }
 
@@ -26,16 +26,16 @@ pub(super) struct Session<'t> {
     pub(super) tx: Tx<'t>,
     pub(super) tables: &'t Pair,
     /// The tenant's row key, or the corpus' mark.
-    pub(super) owner: Uuid,
+    pub(super) owner: Key,
     pub(super) life: Life,
 }
 
 /// In whose name the server is asked.
 pub(super) enum Tx<'t> {
     /// The service's role, held to a tenant.
-    Tenant(TenantTx<'t>),
+    Tenant(Box<TenantTx<'t>>),
     /// The role that publishes, held to a corpus, in a transaction of a connection of its own.
-    Publisher(Box<PgConnection>),
+    Publisher(PgConnection),
 }
 
 pub(super) type Statement = QueryBuilder<Postgres>;
@@ -49,9 +49,8 @@ impl<'a> Tenant<'a> {
         life: Life,
     ) -> Result<Self, BackendError> {
         let db = database.scoped(context).map_err(refused)?;
-        let RowKey::Uuid(owner) = *context.record().row_key() else {
-            return Err(BackendError::failed(PgError::RowKeyType));
-        };
+        let owner = Key::of(context.record().row_key()).filter(|owner| owner.kind() == tables.keys);
+        let owner = owner.ok_or_else(|| BackendError::failed(PgError::RowKeyType))?;
         Ok(Self { db, tables, owner, life })
     }
 
@@ -63,12 +62,12 @@ impl<'a> Tenant<'a> {
         corpus: Life,
     ) -> Result<Self, BackendError> {
         let db = database.scoped(context).map_err(refused)?;
-        Ok(Self { db, tables, owner: corpus.uuid(), life: corpus })
+        Ok(Self { db, tables, owner: Key::of_corpus(corpus), life: corpus })
     }
 
     pub(super) async fn begin(&self, options: TxOptions) -> Result<Session<'_>, BackendError> {
         let tx = self.db.begin_with(options).await.map_err(refused)?;
-        Ok(Session { tx: Tx::Tenant(tx), tables: self.tables, owner: self.owner, life: self.life })
+        Ok(Session { tx: Tx::Tenant(Box::new(tx)), tables: self.tables, owner: self.owner.clone(), life: self.life })
     }
 }
 
@@ -81,7 +80,7 @@ impl Session<'_> {
                 Ok(value)
             }
             (Ok(value), Tx::Publisher(mut connection)) => {
-                sqlx::raw_sql("commit").execute(&mut *connection).await.map_err(refused)?;
+                sqlx::raw_sql("commit").execute(&mut connection).await.map_err(refused)?;
                 let _closed = connection.close().await;
                 Ok(value)
             }
@@ -111,15 +110,16 @@ impl Session<'_> {
 
     /// ` where it is this life's`.
     pub(super) fn push_own(&self, statement: &mut Statement) {
-        statement.push(format!(" where p.{} = ", self.tables.owner())).push_bind(self.owner);
+        statement.push(format!(" where p.{} = ", self.tables.owner()));
+        self.owner.push(statement);
         statement.push(" and p.life = ").push_bind(self.life.uuid());
     }
 
     pub(super) async fn rows(&mut self, mut statement: Statement) -> Result<Vec<PgRow>, BackendError> {
         let query = unnamed(&mut statement);
         match &mut self.tx {
-            Tx::Tenant(tx) => query.fetch_all(tx).await,
-            Tx::Publisher(connection) => query.fetch_all(&mut **connection).await,
+            Tx::Tenant(tx) => query.fetch_all(&mut **tx).await,
+            Tx::Publisher(connection) => query.fetch_all(connection).await,
         }
         .map_err(refused)
     }
@@ -128,8 +128,8 @@ impl Session<'_> {
     pub(super) async fn run(&mut self, mut statement: Statement) -> Result<u64, BackendError> {
         let query = unnamed(&mut statement);
         let done = match &mut self.tx {
-            Tx::Tenant(tx) => query.execute(tx).await,
-            Tx::Publisher(connection) => query.execute(&mut **connection).await,
+            Tx::Tenant(tx) => query.execute(&mut **tx).await,
+            Tx::Publisher(connection) => query.execute(connection).await,
         };
         Ok(done.map_err(refused)?.rows_affected())
     }

@@ -2,10 +2,11 @@
 
 use std::fmt::Write;
 
-use tenancy_pg::{Declaration, TenantTable};
-use uuid::Uuid;
+use tenancy_core::RowKey;
+use tenancy_pg::{Declaration, RowKeyType, TenantTable};
 
 use super::error::PgVectorError;
+use super::key::{Key, KeyKind};
 use super::pair::{Pair, Whose, names, quoted};
 use crate::name::VectorName;
 use crate::schema::Schema;
@@ -38,7 +39,19 @@ impl PgVectorTables {
     /// [`PgVectorError`] for names that Postgres can't hold, and dimensions that pgvector does not keep.
     pub fn new(schema: &str, table: &str, vectors: &Schema) -> Result<Self, PgVectorError> {
         let pair = Pair::new(Whose::Tenants, schema, table, vectors)?;
-        Ok(Self { pair, declared: names(Whose::Tenants, schema, table)? })
+        Ok(Self { declared: names(Whose::Tenants, schema, table, pair.keys)?, pair })
+    }
+
+    /// With row keys of another type than uuids: those of the database's other tenant tables, since a tenant has one row key.
+    ///
+    /// # Errors
+    /// [`PgVectorError::RowKeys`] for a type that this version does not know.
+    pub fn with_row_keys(mut self, keys: RowKeyType) -> Result<Self, PgVectorError> {
+        self.pair.keys = KeyKind::of(keys).ok_or(PgVectorError::RowKeys)?;
+        let [points, lives] = &self.declared;
+        let declared = |table: &TenantTable| TenantTable::new(table.schema(), table.table(), table.column(), keys);
+        self.declared = [declared(points)?, declared(lives)?];
+        Ok(self)
     }
 
     /// What to declare: the points, and the lives.
@@ -72,16 +85,16 @@ impl PgVectorTables {
     /// other's density shows in it, and none takes the place of the tenant's own. For the owner, outside of a transaction.
     ///
     /// From how many points on it pays depends on the server; without one, each search looks at all of the tenant's points.
-    /// `None` for a vector that is not dense, or has more than 2,000 dimensions.
+    /// `None` for a vector that is not dense, or has more than 2,000 dimensions, and for a row key of another type.
     #[must_use]
-    pub fn index_sql(&self, row_key: Uuid, vector: &VectorName) -> Option<String> {
-        self.pair.index_sql(row_key, vector)
+    pub fn index_sql(&self, row_key: &RowKey, vector: &VectorName) -> Option<String> {
+        self.pair.index_sql(&Key::of(row_key)?, vector)
     }
 
     /// The statement that takes the index away again.
     #[must_use]
-    pub fn drop_index_sql(&self, row_key: Uuid, vector: &VectorName) -> Option<String> {
-        self.pair.drop_index_sql(row_key, vector)
+    pub fn drop_index_sql(&self, row_key: &RowKey, vector: &VectorName) -> Option<String> {
+        self.pair.drop_index_sql(&Key::of(row_key)?, vector)
     }
 
     /// The statements that let the role that drops lives see which of them the registry of tenants still has, so that its
@@ -105,12 +118,13 @@ impl PgVectorTables {
         let Pair { points, lives, namespace, .. } = &self.pair;
         let [erasing, erasing_life] = Whose::Tenants.settings();
         let mut sql = format!("GRANT USAGE ON SCHEMA {namespace} TO {app}, {eraser};\n");
+        let key = self.pair.keys.sql();
         for (relation, of_app, of_eraser, bound) in [
-            (points, "SELECT, INSERT, UPDATE, DELETE", "SELECT, DELETE", ("tenant_id", erasing)),
-            (lives, "SELECT, INSERT", "SELECT, INSERT, UPDATE (open)", ("life", erasing_life)),
+            (points, "SELECT, INSERT, UPDATE, DELETE", "SELECT, DELETE", ("tenant_id", erasing, key)),
+            (lives, "SELECT, INSERT", "SELECT, INSERT, UPDATE (open)", ("life", erasing_life, "uuid")),
         ] {
-            let (column, setting) = bound;
-            let bound = format!("{column} = nullif(current_setting('{setting}', true), '')::uuid");
+            let (column, setting, kind) = bound;
+            let bound = format!("{column} = nullif(current_setting('{setting}', true), '')::{kind}");
             // Writing to a string does not fail.
             let _infallible = write!(
                 sql,

@@ -51,13 +51,15 @@ pub(super) async fn all(session: &mut Session<'_>, request: WriteRequest) -> Res
 
 /// A corpus by its row of lives, which no tenant can hold on to: anybody can take any lock that only has a number.
 async fn wait_for_others(session: &mut Session<'_>) -> Result<(), BackendError> {
-    if let Tx::Tenant(tx) = &mut session.tx {
-        return tx.lock(LOCK).await.map_err(refused);
+    match &mut session.tx {
+        Tx::Tenant(tx) => tx.lock(LOCK).await.map_err(refused),
+        Tx::Publisher(_) => {
+            enter(session).await?;
+            let mut statement = open(session);
+            statement.push(" for update");
+            session.rows(statement).await.map(drop)
+        }
     }
-    enter(session).await?;
-    let mut statement = open(session);
-    statement.push(" for update");
-    session.rows(statement).await.map(drop)
 }
 
 /// Enters the life where it is not there, and refuses one that was dropped. Between here and the commit the key of the
@@ -74,7 +76,8 @@ async fn ensure_open(session: &mut Session<'_>) -> Result<(), BackendError> {
 async fn enter(session: &mut Session<'_>) -> Result<(), BackendError> {
     let (lives, owner) = (&session.tables.lives, session.tables.owner());
     let mut enter = Statement::new(format!("insert into {lives} ({owner}, life) values ("));
-    enter.push_bind(session.owner).push(", ").push_bind(session.life.uuid()).push(") on conflict do nothing");
+    session.owner.push(&mut enter);
+    enter.push(", ").push_bind(session.life.uuid()).push(") on conflict do nothing");
     let _entered_by_us_or_others = session.run(enter).await?;
     Ok(())
 }
@@ -82,7 +85,8 @@ async fn enter(session: &mut Session<'_>) -> Result<(), BackendError> {
 fn open(session: &Session<'_>) -> Statement {
     let (lives, owner) = (&session.tables.lives, session.tables.owner());
     let mut statement = Statement::new(format!("select open from {lives} where {owner} = "));
-    statement.push_bind(session.owner).push(" and life = ").push_bind(session.life.uuid());
+    session.owner.push(&mut statement);
+    statement.push(" and life = ").push_bind(session.life.uuid());
     statement
 }
 
@@ -131,7 +135,8 @@ async fn there(session: &mut Session<'_>, ids: Vec<Uuid>) -> Result<BTreeMap<Uui
     let layout = Layout::all(session.tables);
     let mut statement =
         Statement::new(format!("select {}, p.id, p.life from {} p", layout.sql(), session.tables.points));
-    statement.push(format!(" where p.{} = ", session.tables.owner())).push_bind(session.owner);
+    statement.push(format!(" where p.{} = ", session.tables.owner()));
+    session.owner.push(&mut statement);
     statement.push(" and p.id = any(").push_bind(ids).push(")");
     let mut there = BTreeMap::new();
     for row in session.rows(statement).await? {
@@ -156,7 +161,8 @@ async fn store(session: &mut Session<'_>, points: &[TaggedPoint]) -> Result<(), 
         let _infallible = write!(sets, ", {name} = excluded.{name}");
     }
     let mut statement = Statement::new(sql);
-    statement.push(") select ").push_bind(session.owner);
+    statement.push(") select ");
+    session.owner.push(&mut statement);
     statement.push(format!(", u.life, u.id, u.digest, u.name, u.payload::jsonb{values} from unnest("));
     let lives = points.iter().map(life_of).collect::<Result<Vec<Uuid>, _>>()?;
     let ids: Vec<_> = points.iter().map(|point| point.key().engine_id()).collect();

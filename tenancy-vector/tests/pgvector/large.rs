@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use tenancy_core::RowKey;
 use tenancy_testkit::TestTenants;
 use tenancy_vector::{Filter, PayloadKey, TenantVectors, VectorName, VectorQuery};
 
@@ -31,7 +32,7 @@ async fn filled() -> (TestTenants, World, TenantVectors) {
             tenant.upsert(points).await.unwrap();
         }
     }
-    let index = world.tables.index_sql(tenants.life("acme").uuid(), &VectorName::dense()).unwrap();
+    let index = world.tables.index_sql(&RowKey::Uuid(tenants.life("acme").uuid()), &VectorName::dense()).unwrap();
     world.server.run_as_owner(&index).await;
     world.server.run("analyze chunk").await;
     (tenants, world, mine)

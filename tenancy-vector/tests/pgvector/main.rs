@@ -17,6 +17,7 @@ mod dropping;
 #[path = "../cases/handle.rs"]
 mod handle;
 mod isolation;
+mod keys;
 mod large;
 mod library;
 mod offboarding;

@@ -1,5 +1,6 @@
 //! What `prepare` says of tables that are not as they should be.
 
+use tenancy_core::RowKey;
 use tenancy_testkit::TestTenants;
 use tenancy_vector::{Schema, VectorError, VectorStore};
 
@@ -66,12 +67,12 @@ async fn drift_is_found_before_serving() {
 async fn the_index_of_one_tenant_is_as_it_should_be() {
     let (tenants, world) = (TestTenants::new().await, World::new(cases::schema()).await);
     let store = world.store(&tenants).await;
-    let (life, dense) = (tenants.life("acme").uuid(), tenancy_vector::VectorName::dense());
-    world.server.run_as_owner(&world.tables.index_sql(life, &dense).unwrap()).await;
+    let (life, dense) = (RowKey::Uuid(tenants.life("acme").uuid()), tenancy_vector::VectorName::dense());
+    world.server.run_as_owner(&world.tables.index_sql(&life, &dense).unwrap()).await;
     store.prepare().await.unwrap();
-    world.server.run_as_owner(&world.tables.drop_index_sql(life, &dense).unwrap()).await;
+    world.server.run_as_owner(&world.tables.drop_index_sql(&life, &dense).unwrap()).await;
     assert_eq!(world.number("select count(*) from pg_indexes where indexname like 'tenancy_hnsw%'").await, 0);
-    assert!(world.tables.index_sql(life, &tenancy_vector::VectorName::sparse()).is_none());
+    assert!(world.tables.index_sql(&life, &tenancy_vector::VectorName::sparse()).is_none());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -64,6 +64,10 @@ impl World {
 
     /// A session of the service's role by hand, in the scope of a tenant, past every fence and guard.
     pub(crate) async fn app(&self, scope: Uuid) -> PgConnection {
+        self.app_as(&scope.to_string()).await
+    }
+
+    pub(crate) async fn app_as(&self, scope: &str) -> PgConnection {
         let mut connection = PgConnection::connect_with(&self.server.app_options()).await.unwrap();
         let set = format!("set tenancy.row_key = '{scope}'");
         sqlx::raw_sql(AssertSqlSafe(set)).execute(&mut connection).await.unwrap();

@@ -4,6 +4,7 @@ use tenancy_core::Corpus;
 use tenancy_pg::{Declaration, Relation, RowKeyType, TenantTable};
 
 use super::super::error::PgVectorError;
+use super::super::key::Key;
 use super::super::pair::{Pair, Whose, quoted, quoted_text};
 use crate::name::VectorName;
 use crate::schema::Schema;
@@ -93,13 +94,13 @@ CREATE POLICY {PUBLISHER} ON {relation} FOR ALL TO {publisher} USING ({bound}) W
     /// `None` for a vector that is not dense, or has more than 2,000 dimensions.
     #[must_use]
     pub fn index_sql(&self, corpus: &Corpus, vector: &VectorName) -> Option<String> {
-        self.pair.index_sql(corpus.life().uuid(), vector)
+        self.pair.index_sql(&Key::of_corpus(corpus.life()), vector)
     }
 
     /// The statement that takes the index away again.
     #[must_use]
     pub fn drop_index_sql(&self, corpus: &Corpus, vector: &VectorName) -> Option<String> {
-        self.pair.drop_index_sql(corpus.life().uuid(), vector)
+        self.pair.drop_index_sql(&Key::of_corpus(corpus.life()), vector)
     }
 }
 
