@@ -43,6 +43,9 @@
 //! - Dropping a partition waits for the calls in it, deletes its directory, and refuses whatever comes later. A process
 //!   that crashes while it makes or drops a shard leaves a directory that counts as absent.
 //! - At most [`max_open_shards`](EdgeOptions::max_open_shards) shards are open. One is opened once, however many ask.
+//! - Of the calls under way, [`max_calls`](EdgeOptions::max_calls), a life has a share: writes of one life, which wait for each
+//!   other, hold up no other.
+//! - A life that was moved away and has no points left leaves no directory.
 //! - One process has the root directory; a second one is refused.
 //!
 //! # What it does not

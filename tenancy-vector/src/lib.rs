@@ -130,6 +130,10 @@
 //! - How long a call takes is not hidden.
 //! - A write to a life that moves, and that is given up after [`tiers::TieredBackend::patience`], may still be done or not. What
 //!   does it later than twice that time, a process that stood still or a server that kept it for so long, is not held off.
+//! - A point that was written past this crate, with a payload deeper than a server's answer can be read, counts, and fails the
+//!   scans and moves of its life; an erasure takes it along. Of one deeper than 127 levels, which the server can't read itself, the
+//!   server keeps the vectors then, without a tag: nobody's.
+//! - As many lives with slow calls as an engine has turns take them all.
 //! - Vectors and payloads are not encrypted by this crate.
 //!
 //! # Features
