@@ -26,7 +26,7 @@ struct Times {
 pub(super) fn rows(bench: &mut Bench<'_>) -> Result<Vec<Row>, Failure> {
     eprintln!("Filling a collection and ten shards, and comparing what each way finds.");
     let (mut program, Empty {}) = bench.start(&["queries"])?;
-    let (rounds, milliseconds) = if bench.quick { (3, 100) } else { (11, 250) };
+    let (rounds, milliseconds) = if bench.quick { (3, 100) } else { (33, 80) };
     let start = Instant::now();
     let mut all = BTreeMap::<(Case, &'static str), Vec<f64>>::new();
     for round in 0..rounds {
