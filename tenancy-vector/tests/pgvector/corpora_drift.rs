@@ -37,6 +37,12 @@ const DRIFTS: &[(&str, &str, &str)] = &[
     ("a right to change a column", "grant update (payload) on statute to {app}", ""),
     ("a right of everybody's to delete", "grant delete on statute to public", ""),
     ("a right to empty it", "grant truncate on statute to {app}", ""),
+    (
+        "a right to lock and rewrite it, which servers before 17 do not have",
+        "do $$ begin if current_setting('server_version_num')::int4 >= 170000 then grant maintain on statute to {app};
+         else grant trigger on statute to {app}; end if; end $$",
+        "",
+    ),
     ("a right on lives", "grant select (open) on statute_life to {app}", ""),
     ("a service that can become who publishes", "grant {publisher} to {app}", "revoke {publisher} from {app}"),
     (

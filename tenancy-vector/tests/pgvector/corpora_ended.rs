@@ -1,12 +1,10 @@
 //! The end of a corpus.
 
-use std::time::Duration;
-
 use tenancy_core::{Reach, StoreVerdict};
 use tenancy_testkit::TestTenants;
 
 use crate::cases;
-use crate::corpora_cases::{grant, name};
+use crate::corpora_cases::{grant, name, publish};
 use crate::library::{Library, code, mark, row, run};
 
 /// More points than one statement deletes, and one left of another corpus.
@@ -40,17 +38,7 @@ async fn a_late_publisher_leaves_nothing_behind() {
     let grant = grant(&tenants, Reach::Corpus(name("statutes"))).await;
     let writer = statutes.publish(&grant).await.unwrap();
     let (erased, ()) = tokio::join!(writer.erase(), async {
-        let waits = format!(
-            "select count(*) from pg_stat_activity where usename = '{}' and wait_event_type = 'Lock'",
-            library.publisher
-        );
-        for _ in 0..500 {
-            if library.world.number(&waits).await > 0 {
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        assert_eq!(library.world.number(&waits).await, 1, "it does not go past an open write");
+        assert!(library.waits().await, "it does not go past an open write");
         run(&mut before, "commit").await.unwrap();
     });
     assert_eq!(erased.unwrap(), StoreVerdict::LogicalOnly);
@@ -61,6 +49,23 @@ async fn a_late_publisher_leaves_nothing_behind() {
     }
     let reader = statutes.scoped(&tenants.context("acme").await).unwrap();
     assert!(reader.query(&cases::near()).await.unwrap().is_empty());
+}
+
+/// Changes of one corpus come one after the other, and no other corpus waits with it.
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_of_one_corpus_wait_for_each_other() {
+    let tenants = TestTenants::new().await;
+    let (library, statutes, bylaws) = Library::filled(&tenants).await;
+    let mut first = library.publishing(Some(mark(&statutes))).await;
+    // As a change holds it, and no key to it does.
+    run(&mut first, "begin; select from statute_life for no key update").await.unwrap();
+    publish(&tenants, &bylaws, vec![cases::point("B2", 0.5, "everybody")]).await;
+    let second = publish(&tenants, &statutes, vec![cases::point("S3", 0.5, "everybody")]);
+    let ((), ()) = tokio::join!(second, async {
+        assert!(library.waits().await, "a second change is let in beside the first");
+        run(&mut first, "commit").await.unwrap();
+    });
+    assert_eq!(library.world.number("select count(*) from statute").await, 5);
 }
 
 /// A verdict is what was found, not what was asked for.

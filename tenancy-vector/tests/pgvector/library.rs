@@ -1,5 +1,7 @@
 //! A database with tables of tenants and of shared corpora in it.
 
+use std::time::Duration;
+
 use tenancy_core::Realm;
 use tenancy_pg::Declaration;
 use tenancy_pg::sqlx::postgres::{PgConnectOptions, PgConnection};
@@ -72,6 +74,21 @@ impl Library {
         let own = library.world.store(tenants).await;
         cases::of(tenants, &own, "acme").await.upsert(vec![cases::point("S1", 0.9, "acme")]).await.unwrap();
         (library, statutes, bylaws)
+    }
+
+    /// Whether a session of the role that publishes comes to wait for another.
+    pub(crate) async fn waits(&self) -> bool {
+        let waits = format!(
+            "select count(*) from pg_stat_activity where usename = '{}' and wait_event_type = 'Lock'",
+            self.publisher
+        );
+        for _ in 0..250 {
+            if self.world.number(&waits).await > 0 {
+                return true;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        false
     }
 
     /// A session of the role that publishes, by hand.

@@ -61,6 +61,8 @@ select bool_and(c.oid is not null and c.relkind = 'r' and c.relrowsecurity and c
                    where pg_catalog.pg_has_role(u, o.relowner, 'MEMBER')
                       or pg_catalog.has_any_column_privilege(u, t.oid, 'INSERT, UPDATE, REFERENCES')
                       or pg_catalog.has_table_privilege(u, t.oid, 'DELETE, TRUNCATE, TRIGGER')
+                      or case when pg_catalog.current_setting('server_version_num')::int4 >= 170000
+                              then pg_catalog.has_table_privilege(u, t.oid, 'MAINTAIN') else false end
                       or (not t.is_points and pg_catalog.has_any_column_privilege(u, t.oid, 'SELECT')))
    and exists (select from tables p join tables l on p.is_points and not l.is_points
                join pg_catalog.pg_constraint f on f.conrelid = p.oid and f.confrelid = l.oid
