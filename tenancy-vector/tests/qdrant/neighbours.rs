@@ -25,9 +25,9 @@ async fn some_are_slow(layout: Layout) {
     }
     let neighbour = cases::of(&tenants, &store, "globex").await;
     for call in 1..=8 {
-        wire.server.fail("Points/QueryBatch", call, WireFault::Delay(Duration::from_secs(3600)));
+        wire.server.fail("Points/Query", call, WireFault::Delay(Duration::from_secs(3600)));
     }
-    let asked = || wire.server.requests().iter().filter(|request| request.method() == "Points/QueryBatch").count();
+    let asked = || wire.server.requests().iter().filter(|request| request.method() == "Points/Query").count();
     let (mut calls, mut under_way) = (Vec::new(), 0);
     for (greedy, has) in [("acme", 4), ("a", 2), ("a-b", 1)] {
         let mine = cases::of(&tenants, &store, greedy).await;
