@@ -13,7 +13,12 @@ use super::{Note, Notes, Placement, Tiers};
 use crate::error::BackendError;
 use crate::scope::VectorScope;
 
-/// For tests, and for one process that has nothing to lose: what it knows goes with it. Clones share what they know: one for each store.
+/// For tests, and for back ends that end with the process: what it knows goes with it. Clones share what they know: one for
+/// each store.
+///
+/// After a restart every life is looked for in the shared back end. One that had been moved reads as empty there, is written
+/// there, and its next move deletes what is in the dedicated one. With back ends that outlive the process use
+/// `pgvector::PgTiers`.
 #[derive(Clone, Default)]
 pub struct MemoryTiers(Arc<Mutex<HashMap<String, Option<Life>>>>);
 
