@@ -57,17 +57,16 @@ impl Copier<'_> {
         Ok(())
     }
 
-    /// Whether the life's points can be where they are said to be: not if there are none, and some in the other back end.
+    /// Whether the life's points can be where they are said to be. Not if some are in the other back end and none here; nor
+    /// if it is said that the life was never moved: then what is in the other may be the only copy, whatever was written
+    /// here since the placements were lost.
     pub(super) async fn ensure_placed(&self) -> Result<(), VectorError> {
         let count = async |tier| {
             let all = CountRequest { condition: None };
             self.tiered.of(tier).count(&self.scope, all).await
         };
-        if count(self.at.reads).await? > 0 || count(self.at.reads.other()).await? == 0 {
-            Ok(())
-        } else {
-            Err(VectorError::Misplaced)
-        }
+        let (here, others) = (count(self.at.reads).await?, count(self.at.reads.other()).await?);
+        if others == 0 || (here > 0 && !self.at.is_first()) { Ok(()) } else { Err(VectorError::Misplaced) }
     }
 
     /// Takes all points out.

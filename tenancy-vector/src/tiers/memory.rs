@@ -17,8 +17,8 @@ use crate::scope::VectorScope;
 /// each store.
 ///
 /// After a restart every life is looked for in the shared back end. One that had been moved reads as empty there, is written
-/// there, and its next move deletes what is in the dedicated one. With back ends that outlive the process use
-/// `pgvector::PgTiers`.
+/// there, and can't be moved any more ([`VectorError::Misplaced`](crate::VectorError::Misplaced)). With back ends that outlive
+/// the process use `pgvector::PgTiers`.
 #[derive(Clone, Default)]
 pub struct MemoryTiers(Arc<Mutex<HashMap<String, Option<Life>>>>);
 

@@ -71,6 +71,7 @@ async fn a_life_that_is_not_where_it_is_said_to_be_is_not_moved() {
         house.move_to("acme", Tier::Dedicated).await.unwrap();
         let forgetful =
             TieredBackend::new(house.shared.clone(), house.dedicated.clone(), MemoryTiers::new()).patience(PATIENCE);
+        let written = forgetful.clone();
         let mover = Mover::new(house.tenants.realm(), forgetful, cases::schema());
         let move_to = async |tenant| {
             let mover = mover.scoped(&house.tenants.context(tenant).await).unwrap();
@@ -79,6 +80,12 @@ async fn a_life_that_is_not_where_it_is_said_to_be_is_not_moved() {
         let refused = move_to("acme").await;
         assert!(matches!(refused, Err(VectorError::Misplaced)), "{refused:?}");
         assert_eq!(house.counts("acme").await, (0, 1), "nothing was cleared");
+        // A service that took the placements for new ones writes where they say.
+        let store = VectorStore::new(house.tenants.realm(), written, cases::schema());
+        cases::of(&house.tenants, &store, "acme").await.upsert(vec![numbered("doc:2", 1)]).await.unwrap();
+        let refused = move_to("acme").await;
+        assert!(matches!(refused, Err(VectorError::Misplaced)), "{refused:?}");
+        assert_eq!(house.counts("acme").await, (1, 1), "nothing was cleared");
         move_to("globex").await.expect("who has nothing anywhere is moved");
         house.move_to("acme", Tier::Shared).await.expect("and who is where it is said to be");
         assert_eq!(house.counts("acme").await, (1, 0));
