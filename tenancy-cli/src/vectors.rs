@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use tenancy_pg::Declaration;
+use tenancy_pg::{Declaration, TenantTable};
 use tenancy_vector::pgvector::{PgCorpusTables, PgVectorError, PgVectorTables};
 use tenancy_vector::{Schema, VectorName};
 
@@ -17,7 +17,7 @@ use crate::verdict::Verdict;
 #[derive(Subcommand)]
 pub(crate) enum Options {
     /// Print the migration that makes the tables of tenants' vectors, TABLE and TABLE_life, and protects them. Both are to
-    /// be declared as tenant tables. For the owner.
+    /// be declared as tenant tables, TABLE_life as append-only. For the owner.
     Tables {
         #[command(flatten)]
         made: Made,
@@ -93,11 +93,16 @@ pub(crate) fn run(options: &Options) -> Result<Verdict, Failure> {
     match options {
         Options::Tables { made, eraser } => {
             let (declaration, tables) = made.table.of_tenants()?;
-            made.print(&tables.migration_sql(&declaration, &made.app, eraser), "tenant-tables")?;
+            let sql = tables.migration_sql(&declaration, &made.app, eraser);
+            let entries = tables.tenant_tables().map(|table| entry(&table));
+            made.print(&sql.map_err(|error| of_tables(&error))?, "tenant-tables", json!(entries))?;
         }
         Options::Corpora { made, publisher } => {
             let (declaration, tables) = made.table.of_corpora()?;
-            made.print(&tables.migration_sql(&declaration, &made.app, publisher), "global-tables")?;
+            let sql = tables.migration_sql(&declaration, &made.app, publisher);
+            let (schema, table) = made.table.names();
+            let entries = json!([{ "schema": schema, "table": table }]);
+            made.print(&sql.map_err(|error| of_tables(&error))?, "global-tables", entries)?;
         }
         Options::Index { table, row_key: text, vector, drop } => {
             let (declaration, tables) = table.of_tenants()?;
@@ -114,18 +119,20 @@ pub(crate) fn run(options: &Options) -> Result<Verdict, Failure> {
 }
 
 impl Made {
-    fn print(&self, sql: &str, kind: &str) -> Result<(), Failure> {
-        if !self.json {
-            return print(sql);
-        }
-        let (schema, table) = self.table.names();
-        let named = |table: String| json!({ "schema": schema, "table": table });
-        let declared: Value = match kind {
-            "tenant-tables" => json!([named(table.to_owned()), named(format!("{table}_life"))]),
-            _global => json!([named(table.to_owned())]),
-        };
-        print(format_args!("{:#}\n", json!({ kind: declared, "up": sql })))
+    /// The entries are what is declared, with the names that they have in `tenancy.toml`.
+    fn print(&self, sql: &str, kind: &str, entries: Value) -> Result<(), Failure> {
+        if self.json { print(format_args!("{:#}\n", json!({ kind: entries, "up": sql }))) } else { print(sql) }
     }
+}
+
+fn entry(table: &TenantTable) -> Value {
+    let mut entry = json!({
+        "schema": table.schema(), "table": table.table(), "column": table.column(), "type": table.key(),
+    });
+    if table.is_append_only() {
+        entry["append-only"] = Value::Bool(true);
+    }
+    entry
 }
 
 impl Table {
@@ -137,27 +144,20 @@ impl Table {
         let (declaration, (schema, table)) = (self.declared.read()?, self.names());
         let mut tables =
             PgVectorTables::new(schema, table, &self.vectors.schema()?).map_err(|error| of_tables(&error))?;
-        if let Some(points) = declaration.tenant_tables().iter().find(|t| (t.schema(), t.table()) == (schema, table)) {
-            tables = tables.with_row_keys(points.key()).map_err(|error| of_tables(&error))?;
+        let all = declaration.tenant_tables();
+        let points = all.iter().find(|t| (t.schema(), t.table()) == (schema, table));
+        if let Some(like) = points.or(all.first()) {
+            tables = tables.with_row_keys(like.key()).map_err(|error| of_tables(&error))?;
         }
-        if tables.are_declared(&declaration) {
-            return Ok((declaration, tables));
-        }
-        let why = format!(
-            "declare {table} and {table}_life as tenant tables, column = 'tenant_id', with one type of row keys: without \
-             that no policy is made"
-        );
-        Err(Failure::Argument { name: "--table", why })
+        tables.ensure_declared(&declaration).map_err(|error| of_tables(&error))?;
+        Ok((declaration, tables))
     }
 
     fn of_corpora(&self) -> Result<(Declaration, PgCorpusTables), Failure> {
         let (declaration, (schema, table)) = (self.declared.read()?, self.names());
         let tables = PgCorpusTables::new(schema, table, &self.vectors.schema()?).map_err(|error| of_tables(&error))?;
-        if tables.is_declared(&declaration) {
-            return Ok((declaration, tables));
-        }
-        let why = format!("declare {table} as a global table: without that the inspection finds it");
-        Err(Failure::Argument { name: "--table", why })
+        tables.ensure_declared(&declaration).map_err(|error| of_tables(&error))?;
+        Ok((declaration, tables))
     }
 }
 

@@ -1,6 +1,6 @@
 //! `tenancy vectors`.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tenancy_core::RowKey;
 use tenancy_pg::Declaration;
 use tenancy_testkit::APP;
@@ -12,7 +12,7 @@ use crate::common::World;
 const TOML: &str = "[database]
 tenant-tables = [
     { table = 'chunk', column = 'tenant_id', type = 'uuid' },
-    { table = 'chunk_life', column = 'tenant_id', type = 'uuid' },
+    { table = 'chunk_life', column = 'tenant_id', type = 'uuid', append-only = true },
 ]
 global-tables = [{ table = 'statute' }]";
 
@@ -35,11 +35,11 @@ async fn what_is_printed_is_what_the_library_makes() {
     for vectors in [["--hybrid", "8"], ["--vectors", "vectors.json"]] {
         let ran = world.run(&with(&with(&TABLES, &["--app", APP]), &vectors));
         assert_eq!((ran.code, ran.err.as_str()), (0, ""));
-        assert_eq!(ran.out, tables.migration_sql(&declaration, APP, "vector_eraser"));
+        assert_eq!(ran.out, tables.migration_sql(&declaration, APP, "vector_eraser").unwrap());
         assert!(ran.out.contains("CREATE POLICY \"tenancy_row_key\""), "{}", ran.out);
         let ran = world.run(&with(&with(&CORPORA, &["--app", APP]), &vectors));
         assert_eq!((ran.code, ran.err.as_str()), (0, ""));
-        assert_eq!(ran.out, corpora.migration_sql(&declaration, APP, "vector_publisher"));
+        assert_eq!(ran.out, corpora.migration_sql(&declaration, APP, "vector_publisher").unwrap());
     }
     let dense = world.run(&with(&with(&TABLES, &["--app", APP]), &["--dense", "3"]));
     assert!(dense.out.contains("v_dense vector(3)") && !dense.out.contains("t_sparse"), "{}", dense.out);
@@ -56,7 +56,10 @@ async fn the_form_for_programs_says_what_to_declare() {
     };
     let tables = json(&TABLES);
     assert_eq!(tables["tenant-tables"][0]["table"], "chunk");
-    assert_eq!(tables["tenant-tables"][1]["table"], "chunk_life");
+    assert_eq!(
+        tables["tenant-tables"][1],
+        json!({ "schema": "public", "table": "chunk_life", "column": "tenant_id", "type": "uuid", "append-only": true })
+    );
     assert!(tables["up"].as_str().unwrap().contains("FORCE ROW LEVEL SECURITY"));
     let corpora = json(&CORPORA);
     assert_eq!(corpora["global-tables"][0]["schema"], "public");
@@ -68,14 +71,31 @@ async fn the_form_for_programs_says_what_to_declare() {
 #[tokio::test]
 async fn nothing_is_printed_for_tables_that_are_not_declared() {
     let world = World::new("").await;
-    world.write(
-        "tenancy.toml",
-        "[database]\ntenant-tables = [{ table = 'chunk', column = 'tenant_id', type = 'uuid' }]",
-    );
-    for (mechanism, command) in [("one of two is declared", &TABLES[..]), ("no global table is", &CORPORA)] {
+    let points = "{ table = 'chunk', column = 'tenant_id', type = 'bigint' }";
+    let plain = "{ table = 'chunk_life', column = 'tenant_id', type = 'bigint' }";
+    let needed = "{ table = \"chunk\", column = \"tenant_id\", type = \"bigint\" }, \
+                  { table = \"chunk_life\", column = \"tenant_id\", type = \"bigint\", append-only = true }";
+    for (mechanism, tables, command, needed) in [
+        ("one of two is declared", points.to_owned(), &TABLES[..], needed),
+        ("lives that may be changed", format!("{points}, {plain}"), &TABLES, needed),
+        ("no global table is", points.to_owned(), &CORPORA, "{ schema = \"public\", table = \"statute\" }"),
+    ] {
+        world.write("tenancy.toml", &format!("[database]\ntenant-tables = [{tables}]"));
         let ran = world.run(&with(command, &["--app", APP, "--hybrid", "8"]));
         assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{mechanism}");
-        assert!(ran.err.contains("declare"), "{mechanism}: {}", ran.err);
+        assert!(ran.err.contains(needed), "{mechanism}: {}", ran.err);
+    }
+    // What it says is enough.
+    world.write("tenancy.toml", &format!("[database]\ntenant-tables = [{needed}]"));
+    let ran = world.run(&with(&TABLES, &["--app", APP, "--hybrid", "8"]));
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    world.write("tenancy.toml", TOML);
+    for (mechanism, command, role) in
+        [("eraser", &TABLES, "vector_eraser"), ("publisher", &CORPORA, "vector_publisher")]
+    {
+        let ran = world.run(&with(command, &["--app", role, "--hybrid", "8"]));
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{mechanism} and service are one role");
+        assert!(ran.err.contains(role) && ran.err.contains("login of its own"), "{mechanism}: {}", ran.err);
     }
     world.write("tenancy.toml", TOML);
     world.write("vectors.json", "{}");

@@ -17,6 +17,7 @@ pub use relation::Relation;
 pub use report::ReportRelation;
 pub(crate) use setting::{DEFAULT_SETTING, Setting};
 pub use table::{RowKeyType, TenantTable};
+pub(crate) use toml::quoted;
 pub use trusted::TrustedFunction;
 
 /// The tables of a service: which hold tenants' rows, and which are the same for everybody.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tenancy_core::RowKey;
 
 use super::error::{DeclarationError, name};
@@ -20,6 +20,8 @@ use crate::ident::Name;
 ///     .composite_keys() // PRIMARY KEY (tenant_id, id), UNIQUE (tenant_id, email)
 ///     .partitioned()    // its partitions get the policy too, and no rights
 ///     .floor();         // policies of your own stay, under a restrictive one
+/// let receipts = TenantTable::new("public", "receipt", "tenant_id", RowKeyType::Uuid)?
+///     .append_only();   // the service reads and inserts, and takes nothing back
 /// # Ok::<(), tenancy_pg::DeclarationError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq)]
@@ -35,6 +37,7 @@ pub struct TenantTable {
     pub(crate) composite_keys: bool,
     pub(crate) partitioned: bool,
     pub(crate) floor: bool,
+    pub(crate) append_only: bool,
 }
 
 impl TenantTable {
@@ -52,6 +55,7 @@ impl TenantTable {
             composite_keys: false,
             partitioned: false,
             floor: false,
+            append_only: false,
         })
     }
 
@@ -74,6 +78,16 @@ impl TenantTable {
     /// report can read past it.
     pub const fn floor(mut self) -> Self {
         self.floor = true;
+        self
+    }
+
+    /// Keeps `UPDATE` and `DELETE` back from the service: it reads rows and inserts some, and changes and deletes none, so
+    /// that no statement which a tenant smuggles in does either. Generated rights leave both out, a migration that compares
+    /// revokes them, and the inspection finds whatever way is left to them
+    /// ([`Code::AppendOnly`](crate::Code::AppendOnly)). Other roles are granted what they need by hand, as
+    /// [`erasure_sql`](crate::erasure_sql) does.
+    pub const fn append_only(mut self) -> Self {
+        self.append_only = true;
         self
     }
 
@@ -100,6 +114,17 @@ impl TenantTable {
     pub const fn key(&self) -> RowKeyType {
         self.key
     }
+
+    /// Whether the service is to change and delete nothing there.
+    #[must_use]
+    pub const fn is_append_only(&self) -> bool {
+        self.append_only
+    }
+
+    /// What the service's role needs, and no more.
+    pub(crate) const fn rights(&self) -> &'static [&'static str] {
+        if self.append_only { &["SELECT", "INSERT"] } else { &["SELECT", "INSERT", "UPDATE", "DELETE"] }
+    }
 }
 
 impl fmt::Debug for TenantTable {
@@ -109,7 +134,7 @@ impl fmt::Debug for TenantTable {
 }
 
 /// The type of a tenant column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum RowKeyType {

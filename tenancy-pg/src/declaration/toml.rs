@@ -15,6 +15,7 @@ impl Declaration {
     ///         { table = "note", column = "tenant_id", type = "uuid" },
     ///         { schema = "Old Shop", table = "Order", column = "Customer", type = "uuid" },
     ///         { table = "event", column = "tenant_id", type = "uuid", composite-keys = true, partitioned = true },
+    ///         { table = "receipt", column = "tenant_id", type = "uuid", append-only = true },
     ///     ]
     ///     global-tables = [{ table = "country" }]
     ///
@@ -55,9 +56,10 @@ impl Declaration {
         if let Some(setting) = setting {
             builder = builder.setting(&setting);
         }
-        for TenantEntry { schema, table, column, key, composite_keys, partitioned, floor } in tenant_tables {
+        for entry in tenant_tables {
+            let TenantEntry { schema, table, column, key, composite_keys, partitioned, floor, append_only } = entry;
             let plain = TenantTable::new(&schema, &table, &column, key)?;
-            builder = builder.tenant_table(TenantTable { composite_keys, partitioned, floor, ..plain });
+            builder = builder.tenant_table(TenantTable { composite_keys, partitioned, floor, append_only, ..plain });
         }
         for RelationEntry { schema, table } in global_tables {
             builder = builder.global_table(&schema, &table);
@@ -73,6 +75,46 @@ impl Declaration {
         }
         builder.build()
     }
+}
+
+impl TenantTable {
+    /// The table as an entry of `tenant-tables` in the `[database]` section.
+    ///
+    /// ```
+    /// use tenancy_pg::{RowKeyType, TenantTable};
+    ///
+    /// let receipts = TenantTable::new("public", "receipt", "tenant_id", RowKeyType::Uuid)?.append_only();
+    /// let entry = r#"{ table = "receipt", column = "tenant_id", type = "uuid", append-only = true }"#;
+    /// assert_eq!(receipts.to_toml(), entry);
+    /// # Ok::<(), tenancy_pg::DeclarationError>(())
+    /// ```
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        let Self { relation, column, key, setting: _, signed: _, composite_keys, partitioned, floor, append_only } =
+            self;
+        let schema = match relation.schema() {
+            "public" => String::new(),
+            schema => format!("schema = {}, ", quoted(schema)),
+        };
+        let said = [
+            (*composite_keys, "composite-keys"),
+            (*partitioned, "partitioned"),
+            (*floor, "floor"),
+            (*append_only, "append-only"),
+        ];
+        let said: String = said.into_iter().filter(|(is, _)| *is).map(|(_, name)| format!(", {name} = true")).collect();
+        format!(
+            "{{ {schema}table = {}, column = {}, type = {}{said} }}",
+            quoted(relation.table()),
+            quoted(column.as_str()),
+            quoted(key.sql())
+        )
+    }
+}
+
+/// As a basic string of TOML on one line. JSON writes strings the same way, but for one character.
+pub(crate) fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
 
 #[derive(Deserialize)]
@@ -115,6 +157,8 @@ struct TenantEntry {
     partitioned: bool,
     #[serde(default)]
     floor: bool,
+    #[serde(default)]
+    append_only: bool,
 }
 
 #[derive(Deserialize)]
@@ -214,7 +258,7 @@ mod tests {
             .signed()
             .registry()
             .tenant_table(table("note").composite_keys().partitioned())
-            .tenant_table(table("event"))
+            .tenant_table(table("event").append_only())
             .report("public", "note", ["id", "tenant_id"])
             .report("stats", "notes_by_month", ["month"])
             .legacy_role("monolith", "2027-03-31", "billing still runs there")
@@ -225,7 +269,7 @@ mod tests {
              registry = true
              tenant-tables = [
                  { table = 'note', column = 'tenant_id', type = 'bigint', composite-keys = true, partitioned = true },
-                 { table = 'event', column = 'tenant_id', type = 'bigint' },
+                 { table = 'event', column = 'tenant_id', type = 'bigint', append-only = true },
              ]
              report = [
                  { table = 'note', columns = ['tenant_id', 'id'] },
@@ -241,6 +285,20 @@ mod tests {
             "[database]\ntenant-tables = [{ table = 'note', column = 'tenant_id', type = 'bigint', floor = true }]";
         let code = Declaration::builder().tenant_table(table("note").floor()).build();
         assert_eq!(code, Declaration::from_toml(floor));
+    }
+
+    #[test]
+    fn an_entry_is_read_as_what_it_was() {
+        let plain = |name| TenantTable::new("Old \"Shop\"", name, "Kunde\u{7f}\n", RowKeyType::BigInt).unwrap();
+        for table in [
+            plain("a"),
+            plain("b").append_only(),
+            plain("c").floor().partitioned().composite_keys(),
+            TenantTable::new("public", "d", "t", RowKeyType::Text).unwrap(),
+        ] {
+            let text = format!("[database]\ntenant-tables = [{}]", table.to_toml());
+            assert_eq!(Declaration::from_toml(&text).unwrap().tenant_tables(), [table], "{text}");
+        }
     }
 
     #[test]

@@ -13,7 +13,8 @@ pub enum Effect {
     MayCross,
     /// No row crosses, but another tenant's row or its number can be told.
     Tells,
-    /// An outage, or something that only waits to become one of the others.
+    /// An outage, a tenant's own rows that do not stay as they were written, or something that only waits to become one of
+    /// the others.
     Hygiene,
 }
 
@@ -177,6 +178,8 @@ codes! {
     BeneathTables = "PG058", "object", Crosses, "rows beneath the tables";
     /// A declared role of before an adoption whose day is past: it sees no rows.
     LegacyEnded = "PG059", "role", Hygiene, "legacy role past its day";
+    /// The service can change or delete rows of a table that is declared as append-only.
+    AppendOnly = "PG060", "schema", Hygiene, "append-only table can be changed";
 }
 
 impl Serialize for Code {

@@ -3,6 +3,7 @@
 use sqlx::postgres::PgConnection;
 use sqlx::postgres::types::Oid;
 
+use super::append_only::kept;
 use super::catalog::Catalog;
 use super::codes::Code;
 use super::report::Finding;
@@ -32,8 +33,13 @@ struct ForeignKey {
 
 pub(super) async fn findings(connection: &mut PgConnection, catalog: &Catalog<'_>) -> Result<Vec<Finding>, PgError> {
     let (oids, columns) = catalog.oids_and_columns();
-    let keys: Vec<ForeignKey> =
-        unnamed::query_as(FOREIGN_KEYS).bind(oids).bind(columns).bind(&catalog.reach).fetch_all(connection).await?;
+    let keys: Vec<ForeignKey> = unnamed::query_as(FOREIGN_KEYS)
+        .bind(oids)
+        .bind(columns)
+        .bind(&catalog.reach)
+        .bind(kept(catalog))
+        .fetch_all(connection)
+        .await?;
     let named = keys.into_iter().map(|key| match catalog.table(key.child) {
         Some(child) => ForeignKey { child_name: child.declared.relation.to_string(), ..key },
         None => key,
@@ -43,8 +49,13 @@ pub(super) async fn findings(connection: &mut PgConnection, catalog: &Catalog<'_
 
 impl ForeignKey {
     fn finding(&self, catalog: &Catalog<'_>) -> Option<Finding> {
-        match (catalog.table(self.child).is_some(), catalog.table(self.parent).is_some()) {
-            (true, true) if self.pairs => self.to_default.then(|| self.moving()),
+        let child = catalog.table(self.child);
+        match (child.is_some(), catalog.table(self.parent).is_some()) {
+            (true, true) if self.pairs && self.to_default => Some(self.moving()),
+            (true, true) if self.pairs => {
+                let is_kept = child.is_some_and(|table| table.declared.append_only);
+                (is_kept && self.carries_on).then(|| self.changing())
+            }
             (true, true) => Some(self.between_tenants(catalog)),
             (false, true) => Some(self.of_stranger()),
             (true, false) => self.carries_on.then(|| self.hanging_on_stranger()),
@@ -105,6 +116,12 @@ impl ForeignKey {
         let why = "When the row that is referred to goes, this key gives the tenant column its default, and the row to whoever \
                    that names. Policies do not hold what a key carries on.";
         Finding::fatal(Code::KeyCarriesOn, self.object(), why, self.acting_no_more())
+    }
+
+    fn changing(&self) -> Finding {
+        let why = "The service can change the table that this key refers to, and the key carries the change on to a table that \
+                   is declared as append-only. Rights do not hold what a key carries on.";
+        Finding::fatal(Code::AppendOnly, self.object(), why, self.acting_no_more())
     }
 
     fn acting_no_more(&self) -> String {
@@ -168,5 +185,5 @@ from pg_constraint k left join tenant child on child.oid = k.conrelid left join 
 where k.contype = 'f' and k.conparentid = 0 and (child.oid is not null or parent.oid is not null)
   and (not exists (select from unnest(k.conkey, k.confkey) as pair(here, there)
                    where here = child.attnum and there = parent.attnum)
-       or k.confupdtype = 'd' or k.confdeltype = 'd')
+       or k.confupdtype = 'd' or k.confdeltype = 'd' or k.conrelid = any($4))
 order by child_name, k.conname";

@@ -8,6 +8,7 @@
 //! `pg_read_all_data` does not go past row level security on a table, but it reads the TOAST table beneath it.
 
 mod actors;
+mod append_only;
 mod beneath;
 mod binding;
 mod catalog;
@@ -156,6 +157,7 @@ async fn look(
     let views = Views::load(connection).await?;
     let reached = world::reached(connection, &catalog).await?;
     findings.extend(world::findings(&catalog, &views, &reached));
+    findings.extend(append_only::findings(connection, &catalog).await?);
     findings.extend(definer::findings(connection, &catalog).await?);
     findings.extend(beneath::findings(connection, &catalog).await?);
     findings.extend(objects::findings(connection, &catalog, shared_objects).await?);

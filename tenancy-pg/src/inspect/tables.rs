@@ -3,6 +3,7 @@
 use sqlx::postgres::PgConnection;
 use sqlx::postgres::types::Oid;
 
+use super::append_only;
 use super::catalog::Catalog;
 use super::codes::Code;
 use super::report::Finding;
@@ -153,6 +154,7 @@ fn of_table(catalog: &Catalog<'_>, declared: &TenantTable, found: &Found) -> Vec
         let fix = format!("REVOKE {right} ON TABLE {table} FROM {};", catalog.grantees());
         all.push(Finding::fatal(Code::TableRight, table.to_string(), why, fix));
     }
+    all.extend(append_only::of_table(catalog, declared, found));
     all
 }
 

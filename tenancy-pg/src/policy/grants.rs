@@ -3,14 +3,15 @@
 use crate::declaration::Declaration;
 use crate::ident::quote_role;
 
-/// What the service's role needs: reading and writing in tenant tables, reading in global ones, and nothing that goes
-/// past row level security (`TRUNCATE`, `REFERENCES`, `TRIGGER`). Identity columns need no more; a sequence of its own does.
+/// What the service's role needs: reading and writing in tenant tables, where they are
+/// [`append_only`](crate::TenantTable::append_only) reading and inserting, reading in global ones, and nothing that goes past
+/// row level security (`TRUNCATE`, `REFERENCES`, `TRIGGER`). Identity columns need no more; a sequence of its own does.
 #[must_use]
 pub fn grant_sql(declaration: &Declaration, role: &str) -> String {
     let role = quote_role(role);
     let mut sql = String::new();
-    let tenant = declaration.tenant_tables().iter().map(|t| (&t.relation, "SELECT, INSERT, UPDATE, DELETE"));
-    let global = declaration.global_tables().iter().map(|relation| (relation, "SELECT"));
+    let tenant = declaration.tenant_tables().iter().map(|table| (&table.relation, table.rights().join(", ")));
+    let global = declaration.global_tables().iter().map(|relation| (relation, "SELECT".to_owned()));
     for (relation, rights) in tenant.chain(global) {
         sql += &format!(
             "GRANT USAGE ON SCHEMA {} TO {role};\nREVOKE ALL ON TABLE {relation} FROM {role};\n\

@@ -27,8 +27,8 @@ struct Right {
 
 /// Which rights the service is to have on a relation.
 fn wanted(declaration: &Declaration, relation: &Relation) -> &'static [&'static str] {
-    if declaration.tenant_tables().iter().any(|table| table.relation == *relation) {
-        &["SELECT", "INSERT", "UPDATE", "DELETE"]
+    if let Some(table) = declaration.tenant_tables().iter().find(|table| table.relation == *relation) {
+        table.rights()
     } else if declaration.global_tables().contains(relation) {
         &["SELECT"]
     } else {
@@ -83,10 +83,11 @@ fn revoke(right: &Right, relation: &Relation, declared: bool) -> Step {
     let column = right.column.as_ref().map_or_else(String::new, |column| format!(" ({column})"));
     let what = format!("{}{column} ON TABLE {relation}", right.right);
     let (grantee, option) = (&right.grantee, if right.grantable { " WITH GRANT OPTION" } else { "" });
-    let why = match (right.child, declared) {
-        (true, _) => "the policies of the parent do not hold a statement that names the partition",
-        (false, true) => "policies do not hold this right",
-        (false, false) => "nobody declared the relation, so nothing says whose its rows are",
+    let why = match (right.child, declared, right.right.as_str()) {
+        (true, _, _) => "the policies of the parent do not hold a statement that names the partition",
+        (false, true, "INSERT" | "UPDATE" | "DELETE") => "the declaration keeps it back",
+        (false, true, _) => "policies do not hold this right",
+        (false, false, _) => "nobody declared the relation, so nothing says whose its rows are",
     };
     Step::new(
         Locks::Catalog,

@@ -15,6 +15,8 @@ pub(super) struct Relation {
     pub(super) kind: String,
     /// A view that reads as whoever asks.
     pub(super) invoker: bool,
+    /// Whoever asks may put rows in, and neither change nor delete any.
+    pub(super) append_only: bool,
     #[sqlx(json)]
     pub(super) columns: Vec<Column>,
     /// Relations that a foreign key of this one points to.
@@ -80,6 +82,8 @@ const RELATIONS: &str = "
 select n.nspname::text as schema, c.relname::text as name, c.relkind::text as kind,
        exists (select from pg_options_to_table(c.reloptions) o where o.option_name = 'security_invoker'
                and lower(o.option_value) in ('true', 'on', 'yes', '1')) as invoker,
+       has_any_column_privilege(c.oid, 'INSERT') and not has_any_column_privilege(c.oid, 'UPDATE')
+           and not has_table_privilege(c.oid, 'DELETE') as append_only,
        coalesce((select jsonb_agg(jsonb_build_object('name', a.attname, 'type', format_type(a.atttypid, a.atttypmod),
                                                      'nullable', not a.attnotnull) order by a.attnum)
                  from pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped), '[]') as columns,

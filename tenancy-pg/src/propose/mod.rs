@@ -50,6 +50,8 @@ pub struct Proposed {
     pub nullable: bool,
     /// Whether the table has partitions.
     pub partitioned: bool,
+    /// Whether the role that asked may put rows in, and neither change nor delete any.
+    pub append_only: bool,
 }
 
 /// A relation of which nobody has said whose its rows are.
@@ -123,6 +125,7 @@ pub async fn propose(options: &PgOptions, column: Option<&str>) -> Result<Propos
                 key,
                 nullable: column.nullable,
                 partitioned: relation.kind == "p",
+                append_only: relation.append_only,
             }),
             _other => {
                 let (why, table) = (relation.why(found), relation.is_table());

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{Proposal, Proposed, ProposedView, Undecided};
-use crate::declaration::DEFAULT_SETTING;
+use crate::declaration::{DEFAULT_SETTING, quoted};
 use crate::ident::quote_ident;
 
 impl fmt::Display for Proposal {
@@ -117,11 +117,14 @@ impl Proposal {
 
 impl fmt::Display for Proposed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { schema, table, column, key, nullable, partitioned } = self;
+        let Self { schema, table, column, key, nullable, partitioned, append_only } = self;
         write!(f, "{{ {}table = {}, column = {}", in_schema(schema), quoted(table), quoted(column))?;
         write!(f, ", type = {}", quoted(key.sql()))?;
         if *partitioned {
             write!(f, ", partitioned = true")?;
+        }
+        if *append_only {
+            write!(f, ", append-only = true")?;
         }
         write!(f, " }},")?;
         if *nullable {
@@ -140,11 +143,6 @@ impl fmt::Display for Undecided {
 
 fn in_schema(schema: &str) -> String {
     if schema == "public" { String::new() } else { format!("schema = {}, ", quoted(schema)) }
-}
-
-/// As a basic string of TOML on one line. JSON writes strings the same way, but for one character.
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
 
 /// A name of the catalog may hold a line break, and what comes after it would be no comment any more.

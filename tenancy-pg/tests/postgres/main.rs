@@ -3,6 +3,7 @@
 
 mod acts;
 mod adoption;
+mod append_only;
 mod attacks;
 mod audit;
 mod bulk;

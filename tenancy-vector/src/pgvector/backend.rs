@@ -42,9 +42,7 @@ impl PgVectorBackend {
         tables: PgVectorTables,
         eraser: PgConnectOptions,
     ) -> Result<Self, PgVectorError> {
-        if !tables.are_declared(database.declaration()) {
-            return Err(PgVectorError::NotDeclared);
-        }
+        tables.ensure_declared(database.declaration())?;
         Ok(Self { database, tables, eraser: Login::new(eraser) })
     }
 

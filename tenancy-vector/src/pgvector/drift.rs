@@ -66,4 +66,5 @@ const GRAVE: &[Code] = &[
     Code::PolicyUnbound,
     Code::PolicyMissing,
     Code::VectorIndex,
+    Code::AppendOnly,
 ];

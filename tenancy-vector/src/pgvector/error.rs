@@ -28,12 +28,29 @@ pub enum PgVectorError {
     RowKeys,
     /// The tables are not among those that the database was inspected by.
     #[error(
-        "the database was not inspected by these tables: declare them as tenant tables, with the row keys that the others have"
+        "the tables are not declared as what they are: `tenant-tables` in the section [database] of tenancy.toml needs \
+         {entries}, with the type of row keys that the other tables have"
     )]
-    NotDeclared,
+    NotDeclared {
+        /// What is to stand there.
+        entries: String,
+    },
     /// The table of corpora is not among the global tables that the database was inspected by.
-    #[error("the database was not inspected by the table of corpora: declare it as a global table")]
-    CorporaNotDeclared,
+    #[error(
+        "the table of corpora is not declared: `global-tables` in the section [database] of tenancy.toml needs {entries}"
+    )]
+    CorporaNotDeclared {
+        /// What is to stand there.
+        entries: String,
+    },
+    /// The service's role would have the rights of another task, and so would each statement that a tenant smuggles in.
+    #[error("{role:?} can't be both the service's role and the one that {task}: make a login of its own for that")]
+    SameRole {
+        /// The role.
+        role: String,
+        /// What the other one does.
+        task: &'static str,
+    },
     /// The database refused.
     #[error(transparent)]
     Database(#[from] PgError),

@@ -135,7 +135,7 @@ impl Whose {
     }
 }
 
-/// The two tables, to be declared where they are tenants'.
+/// The two tables, to be declared where they are tenants'. The service enters a life and has no right to close or remove one.
 pub(super) fn names(
     whose: Whose,
     schema: &str,
@@ -143,7 +143,7 @@ pub(super) fn names(
     keys: KeyKind,
 ) -> Result<[TenantTable; 2], DeclarationError> {
     let declared = |table: &str| TenantTable::new(schema, table, whose.column(), keys.declared());
-    Ok([declared(table)?, declared(&format!("{table}_life"))?])
+    Ok([declared(table)?, declared(&format!("{table}_life"))?.append_only()])
 }
 
 pub(super) fn quoted(name: &str) -> String {

@@ -12,7 +12,8 @@ use crate::name::VectorName;
 use crate::schema::Schema;
 
 /// The two tables that hold the vectors of all tenants: one of points, and one of lives, which says whether a life may
-/// still have points. Both are tenant tables, to be declared as such.
+/// still have points. Both are tenant tables, to be declared as such, the lives as
+/// [`append_only`](TenantTable::append_only): a statement that a tenant smuggles in must not close, open or remove one.
 ///
 /// ```
 /// use tenancy_pg::Declaration;
@@ -22,7 +23,7 @@ use crate::schema::Schema;
 /// let tables = PgVectorTables::new("public", "chunk", &Schema::hybrid(768)?)?;
 /// let [points, lives] = tables.tenant_tables();
 /// let declaration = Declaration::builder().tenant_table(points).tenant_table(lives).build()?;
-/// let sql = tables.migration_sql(&declaration, "app", "vector_eraser"); // for the owner to run
+/// let sql = tables.migration_sql(&declaration, "app", "vector_eraser")?; // for the owner to run
 /// assert!(sql.contains(r#"FORCE ROW LEVEL SECURITY"#));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -48,9 +49,8 @@ impl PgVectorTables {
     /// [`PgVectorError::RowKeys`] for a type that this version does not know.
     pub fn with_row_keys(mut self, keys: RowKeyType) -> Result<Self, PgVectorError> {
         self.pair.keys = KeyKind::of(keys).ok_or(PgVectorError::RowKeys)?;
-        let [points, lives] = &self.declared;
-        let declared = |table: &TenantTable| TenantTable::new(table.schema(), table.table(), table.column(), keys);
-        self.declared = [declared(points)?, declared(lives)?];
+        let [points, _] = &self.declared;
+        self.declared = names(Whose::Tenants, points.schema(), points.table(), self.pair.keys)?;
         Ok(self)
     }
 
@@ -59,7 +59,8 @@ impl PgVectorTables {
         self.declared.clone()
     }
 
-    /// Whether both are among the declared tenant tables, as what they are.
+    /// Whether both are among the declared tenant tables, as what they are: of these row keys, and the lives, and they alone, as
+    /// append-only.
     #[must_use]
     pub fn are_declared(&self, declaration: &Declaration) -> bool {
         declaration.tenant_tables().iter().filter(|table| self.is_ours(table)).count() == self.declared.len()
@@ -72,13 +73,37 @@ impl PgVectorTables {
     /// its schema on the search path. Idempotent; a table that is there keeps its columns, and
     /// [`prepare`](crate::VectorStore::prepare) says whether they fit. In signed mode the role that drops lives belongs
     /// among the roles of [`signed_schema_sql`](tenancy_pg::signed_schema_sql).
-    #[must_use]
-    pub fn migration_sql(&self, declaration: &Declaration, app_role: &str, eraser_role: &str) -> String {
+    ///
+    /// # Errors
+    /// [`PgVectorError::NotDeclared`] for tables without a policy or with too many rights, as they would be then, and
+    /// [`PgVectorError::SameRole`].
+    pub fn migration_sql(
+        &self,
+        declaration: &Declaration,
+        app_role: &str,
+        eraser_role: &str,
+    ) -> Result<String, PgVectorError> {
+        self.ensure_declared(declaration)?;
+        if app_role == eraser_role {
+            return Err(PgVectorError::SameRole { role: app_role.to_owned(), task: "drops lives" });
+        }
         let mut sql = self.pair.create_sql();
         for table in declaration.tenant_tables().iter().filter(|table| self.is_ours(table)) {
             sql += &table.policy_sql();
         }
-        sql + &self.rights_sql(&quoted(app_role), &quoted(eraser_role))
+        Ok(sql + &self.rights_sql(&quoted(app_role), &quoted(eraser_role)))
+    }
+
+    /// Says how they are to be declared, where they are not.
+    ///
+    /// # Errors
+    /// [`PgVectorError::NotDeclared`].
+    pub fn ensure_declared(&self, declaration: &Declaration) -> Result<(), PgVectorError> {
+        if self.are_declared(declaration) {
+            return Ok(());
+        }
+        let [points, lives] = self.declared.each_ref().map(TenantTable::to_toml);
+        Err(PgVectorError::NotDeclared { entries: format!("{points}, {lives}") })
     }
 
     /// The statement that makes the index of one large tenant on a dense vector: it holds no other tenant's points, so no
@@ -108,8 +133,8 @@ impl PgVectorTables {
 
     pub(super) fn is_ours(&self, table: &TenantTable) -> bool {
         let same = |ours: &TenantTable| {
-            (ours.schema(), ours.table(), ours.column(), ours.key())
-                == (table.schema(), table.table(), table.column(), table.key())
+            (ours.schema(), ours.table(), ours.column(), ours.key(), ours.is_append_only())
+                == (table.schema(), table.table(), table.column(), table.key(), table.is_append_only())
         };
         self.declared.iter().any(same)
     }

@@ -203,7 +203,7 @@ async fn tables_of_tenants_and_of_corpora_are_not_mixed_up() {
     let undeclared = World::new(cases::schema()).await;
     let tables = PgCorpusTables::new("public", "statute", &cases::schema()).unwrap();
     let refused = PgCorpusBackend::new(undeclared.database(tenants.realm()).await, tables);
-    assert!(matches!(refused, Err(PgVectorError::CorporaNotDeclared)));
+    assert!(matches!(refused, Err(PgVectorError::CorporaNotDeclared { .. })));
 }
 
 /// The end of a tenant takes its points, and the corpora stay.

@@ -147,7 +147,7 @@ async fn tables_that_were_not_inspected_are_refused() {
     let database = world.database(tenants.realm()).await;
     let others = PgVectorTables::new("public", "other", &cases::schema()).unwrap();
     let refused = PgVectorBackend::new(database.clone(), others, world.eraser());
-    assert!(matches!(refused, Err(PgVectorError::NotDeclared)));
+    assert!(matches!(refused, Err(PgVectorError::NotDeclared { .. })));
     assert!(PgVectorBackend::new(database, world.tables.clone(), world.eraser()).is_ok(), "positive control");
     let long = Schema::new().with(VectorName::parse(&"a".repeat(62)).unwrap(), VectorKind::Sparse).unwrap();
     assert!(matches!(PgVectorTables::new("public", "chunk", &long), Err(PgVectorError::VectorName { limit: 61 })));

@@ -138,7 +138,7 @@ async fn row_keys_of_another_type_are_refused() {
     let (tenants, world) = world(keys, &row_keys, cases::schema()).await;
     let uuids = World::bare(cases::schema()).await.tables;
     let refused = PgVectorBackend::new(world.database(tenants.realm()).await, uuids, world.eraser());
-    assert!(matches!(refused, Err(PgVectorError::NotDeclared)));
+    assert!(matches!(refused, Err(PgVectorError::NotDeclared { .. })));
     let store = world.store(&tenants).await;
     let unfit = cases::of(&tenants, &store, "acme").await;
     assert!(matches!(unfit.count(None).await, Err(VectorError::Backend(_))), "a tenant whose row key is a uuid");

@@ -43,7 +43,7 @@ impl Library {
     }
 
     pub(crate) async fn migrate(&self) {
-        let sql = self.tables.migration_sql(&self.world.declaration, APP, &self.publisher);
+        let sql = self.tables.migration_sql(&self.world.declaration, APP, &self.publisher).unwrap();
         self.world.server.run_as_owner(&sql).await;
     }
 

@@ -33,8 +33,6 @@ impl Stage {
         world.migrate().await;
         let server = &world.server;
         server.run_as_owner(&Migration::of(&world.declaration, &Roles::new(APP)).unwrap().up()).await;
-        // The migration of all tables gives the service more rights than these need.
-        world.migrate().await;
         let eraser = format!("rows_eraser_of_{}", server.name());
         server.run(&format!("create role {eraser} login; grant pg_read_all_stats to {eraser}")).await;
         server.run_as_owner(&erasure_sql(&world.declaration, &eraser)).await;

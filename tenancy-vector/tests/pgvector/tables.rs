@@ -1,11 +1,13 @@
 //! What `prepare` says of tables that are not as they should be.
 
 use tenancy_core::RowKey;
-use tenancy_testkit::TestTenants;
+use tenancy_pg::{Database, Declaration, Migration, PgOptions, Roles, RowKeyType, TenantTable, grant_sql};
+use tenancy_testkit::{APP, TestTenants};
+use tenancy_vector::pgvector::{PgVectorBackend, PgVectorError};
 use tenancy_vector::{Schema, VectorError, VectorStore};
 
 use crate::cases;
-use crate::world::World;
+use crate::world::{ERASER, World};
 
 /// Each with what takes it back, after which the tables are good again.
 const DRIFTS: &[(&str, &str, &str)] = &[
@@ -45,6 +47,19 @@ const DRIFTS: &[(&str, &str, &str)] = &[
     ("no dimension", "alter table chunk alter v_dense type vector", "alter table chunk alter v_dense type vector(4)"),
     ("a vector less", "alter table chunk rename v_dense to v_other", "alter table chunk rename v_other to v_dense"),
     ("a comment that says another schema", "comment on table chunk is '{}'", ""),
+    ("a right to change lives", "grant update on chunk_life to app", "revoke update on chunk_life from app"),
+    (
+        "a right to open lives",
+        "grant update (open) on chunk_life to app",
+        "revoke update (open) on chunk_life from app",
+    ),
+    ("a right to remove lives", "grant delete on chunk_life to public", "revoke delete on chunk_life from public"),
+    (
+        "a key that removes lives along",
+        "create table owners (tenant_id uuid primary key); grant delete on owners to app;
+         alter table chunk_life add constraint k foreign key (tenant_id) references owners on delete cascade",
+        "drop table owners cascade",
+    ),
 ];
 
 #[tokio::test(flavor = "multi_thread")]
@@ -60,6 +75,51 @@ async fn drift_is_found_before_serving() {
         world.migrate().await;
         store.prepare().await.unwrap_or_else(|error| panic!("positive control: {mechanism}: {error}"));
     }
+}
+
+/// Where lives are declared as any other table, nothing would say that the service may close or remove them.
+#[tokio::test(flavor = "multi_thread")]
+async fn lives_are_declared_as_append_only() {
+    let (tenants, world) = (TestTenants::new().await, World::new(cases::schema()).await);
+    let [points, lives] = world.tables.tenant_tables();
+    let plain = |name| TenantTable::new("public", name, "tenant_id", RowKeyType::Uuid).unwrap();
+    for (mechanism, points, lives, is_fit) in [
+        ("as they are", points.clone(), lives.clone(), true),
+        ("lives that may be changed", points.clone(), plain("chunk_life"), false),
+        ("points that may not", points.append_only(), lives, false),
+    ] {
+        let declaration = Declaration::builder().tenant_table(points).tenant_table(lives).build().unwrap();
+        let made = world.tables.migration_sql(&declaration, APP, ERASER);
+        assert_eq!(made.is_ok(), is_fit, "{mechanism}");
+        world.server.run_as_owner(&grant_sql(&declaration, APP)).await;
+        let options = PgOptions::new(world.server.app_options());
+        let database = Database::open(tenants.realm(), options, &declaration).await.unwrap();
+        match PgVectorBackend::new(database, world.tables.clone(), world.eraser()) {
+            Ok(_) => assert!(is_fit, "{mechanism}"),
+            Err(refused) => {
+                let needed = r#"{ table = "chunk_life", column = "tenant_id", type = "uuid", append-only = true }"#;
+                assert!(!is_fit && refused.to_string().contains(needed), "{mechanism}: {refused}");
+            }
+        }
+    }
+}
+
+/// The migration that a declaration generates, and the one of these tables, give the service the same rights.
+#[tokio::test(flavor = "multi_thread")]
+async fn comparing_with_the_declaration_changes_nothing() {
+    let world = World::new(cases::schema()).await;
+    let roles = Roles::new(APP);
+    let diff = async || Migration::diff(world.server.owner_options(), &world.declaration, &roles).await.unwrap();
+    assert!(diff().await.is_empty(), "{}", diff().await.up());
+    let refused = world.tables.migration_sql(&world.declaration, APP, APP);
+    assert!(matches!(refused, Err(PgVectorError::SameRole { .. })), "{refused:?}");
+    world.server.run_as_owner("grant update (open), delete on chunk_life to app").await;
+    let mending = diff().await;
+    assert_eq!(mending.steps().len(), 2, "{}", mending.up());
+    world.server.run_as_owner(&mending.up()).await;
+    assert!(diff().await.is_empty());
+    world.server.run_as_owner(&Migration::of(&world.declaration, &roles).unwrap().up()).await;
+    assert!(diff().await.is_empty(), "{}", diff().await.up());
 }
 
 /// The index of one tenant is no drift.

@@ -41,7 +41,7 @@ impl World {
     }
 
     pub(crate) async fn migrate(&self) {
-        self.server.run_as_owner(&self.tables.migration_sql(&self.declaration, APP, ERASER)).await;
+        self.server.run_as_owner(&self.tables.migration_sql(&self.declaration, APP, ERASER).unwrap()).await;
     }
 
     pub(crate) async fn database(&self, realm: &Realm) -> Database<Inspected> {

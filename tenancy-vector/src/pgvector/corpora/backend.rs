@@ -43,9 +43,7 @@ impl PgCorpusBackend {
     /// # Errors
     /// [`PgVectorError::CorporaNotDeclared`].
     pub fn new(database: Database<Inspected>, tables: PgCorpusTables) -> Result<Self, PgVectorError> {
-        if !tables.is_declared(database.declaration()) {
-            return Err(PgVectorError::CorporaNotDeclared);
-        }
+        tables.ensure_declared(database.declaration())?;
         Ok(Self { database, tables, publisher: None })
     }
 

@@ -1,5 +1,6 @@
 //! The tables of shared corpora, and the statements that make them.
 
+use serde_json::Value;
 use tenancy_core::Corpus;
 use tenancy_pg::{Declaration, Relation, RowKeyType, TenantTable};
 
@@ -25,7 +26,7 @@ use crate::schema::Schema;
 ///     .tenant_table(TenantTable::new("public", "note", "tenant_id", RowKeyType::Uuid)?)
 ///     .global_table("public", "statute")
 ///     .build()?;
-/// let sql = tables.migration_sql(&declaration, "app", "vector_publisher"); // for the owner to run
+/// let sql = tables.migration_sql(&declaration, "app", "vector_publisher")?; // for the owner to run
 /// assert!(sql.contains(r#"GRANT SELECT ON "public"."statute" TO "app""#));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -60,8 +61,19 @@ impl PgCorpusTables {
     /// For the owner, in a migration; neither role may be the owner, and the one that publishes has no other rights in the
     /// database. The extension `vector` must be there, and its schema on the search path. Idempotent; a table that is there
     /// keeps its columns, and [`prepare`](crate::SharedVectors::prepare) says whether they fit.
-    #[must_use]
-    pub fn migration_sql(&self, declaration: &Declaration, app_role: &str, publisher_role: &str) -> String {
+    ///
+    /// # Errors
+    /// [`PgVectorError::CorporaNotDeclared`] and [`PgVectorError::SameRole`].
+    pub fn migration_sql(
+        &self,
+        declaration: &Declaration,
+        app_role: &str,
+        publisher_role: &str,
+    ) -> Result<String, PgVectorError> {
+        self.ensure_declared(declaration)?;
+        if app_role == publisher_role {
+            return Err(PgVectorError::SameRole { role: app_role.to_owned(), task: "publishes" });
+        }
         let Pair { points, lives, namespace, .. } = &self.pair;
         let (app, publisher) = (quoted(app_role), quoted(publisher_role));
         let (scope, bound) = (reader(declaration).sql, publishing());
@@ -85,7 +97,19 @@ CREATE POLICY {PUBLISHER} ON {relation} FOR ALL TO {publisher} USING ({bound}) W
 "
             );
         }
-        sql
+        Ok(sql)
+    }
+
+    /// Says how the points are to be declared, where they are not.
+    ///
+    /// # Errors
+    /// [`PgVectorError::CorporaNotDeclared`].
+    pub fn ensure_declared(&self, declaration: &Declaration) -> Result<(), PgVectorError> {
+        if self.is_declared(declaration) {
+            return Ok(());
+        }
+        let [schema, table] = [&self.schema, &self.table].map(|name| Value::from(name.as_str()));
+        Err(PgVectorError::CorporaNotDeclared { entries: format!("{{ schema = {schema}, table = {table} }}") })
     }
 
     /// The statement that makes the index of one corpus on a dense vector, approximate as such indexes are: how many points
