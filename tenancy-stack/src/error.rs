@@ -37,10 +37,18 @@ impl Error {
         Denial::of(self)
     }
 
-    /// What the caller may learn: the denial's face, or that the service is not available now.
+    /// What the caller may learn: the denial's face, that it asked for something that can't be, or that the service is not
+    /// available now.
     #[must_use]
     pub fn face(&self) -> Face {
-        self.denial().map_or(Face::Unavailable, |denial| denial.face())
+        match (self.denial(), self) {
+            (Some(denial), _) => denial.face(),
+            #[cfg(feature = "vector")]
+            (None, Self::Vectors(error)) => error.face(),
+            #[cfg(feature = "tools")]
+            (None, Self::Tools(error)) => error.face(),
+            (None, _) => Face::Unavailable,
+        }
     }
 }
 
@@ -80,5 +88,32 @@ mod tests {
             assert_eq!((error.denial(), error.face()), (Some(denial), Face::NotFound), "{error:?}");
         }
         assert_eq!(Error::NotConfigured("database").face(), Face::Unavailable);
+    }
+
+    #[test]
+    #[cfg(all(feature = "vector", feature = "tools"))]
+    fn a_callers_mistake_is_invalid_and_a_stores_is_not_its_business() {
+        use tenancy_vector::{BackendError, ExternalId, PayloadKey, VectorError, VectorQuery};
+
+        let mistakes = [
+            ExternalId::parse("").unwrap_err(),
+            PayloadKey::parse("tenancy.life").unwrap_err(),
+            VectorQuery::dense(Vec::new()).unwrap_err(),
+            VectorQuery::dense(vec![f32::NAN]).unwrap_err(),
+            VectorQuery::dense(vec![1.0]).unwrap().limit(0).unwrap_err(),
+        ];
+        for mistake in mistakes {
+            assert_eq!(Error::from(mistake).face(), Face::Invalid);
+        }
+        for (failed, face) in [
+            (VectorError::from(BackendError::because("away")), Face::Unavailable),
+            (BackendError::unfit("no tenant index").into(), Face::Unavailable),
+            (VectorError::Busy, Face::Unavailable),
+            (VectorError::CorpusErased, Face::NotFound),
+        ] {
+            assert_eq!(Error::from(failed).face(), face);
+        }
+        assert_eq!(Error::from(tenancy_tools::ToolsError::UnknownTool).face(), Face::NotFound);
+        assert_eq!(Error::from(tenancy_tools::ToolsError::Busy).face(), Face::Unavailable);
     }
 }

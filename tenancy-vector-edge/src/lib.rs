@@ -58,6 +58,16 @@
 //! - Where more than 20,000 points tie with the last hit, which of them are hits is left to chance.
 //! - Files are not encrypted.
 //!
+//! # Debug builds
+//!
+//! Some of the engine's own debug assertions (0.7.2) do not hold for filters that it answers rightly, and then a debug build
+//! panics. Profiles are those of your workspace, so say there:
+//!
+//! ```toml
+//! [profile.dev.package]
+//! qdrant-edge = { debug-assertions = false }
+//! ```
+//!
 //! # Features
 //!
 //! None. The crate is a member of its own because the engine switches on `serde_json/preserve_order`,

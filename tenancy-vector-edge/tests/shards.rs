@@ -146,10 +146,10 @@ async fn another_schema_is_refused_before_and_after_reopening() {
             VectorStore::new(tenants.realm(), backend.clone(), Schema::dense(4).unwrap()).scoped(&context).unwrap();
         let none = tenancy_vector::SparseVector::empty();
         let point = tenancy_vector::Point::hybrid(cases::id("A2"), vec![1.0; 4], none, serde_json::Map::new()).unwrap();
-        assert!(matches!(wrong.upsert(vec![point]).await, Err(VectorError::SchemaMismatch)));
+        assert!(matches!(wrong.upsert(vec![point]).await, Err(VectorError::Unfit(_))));
         let wider = VectorStore::new(tenants.realm(), backend, Schema::hybrid(5).unwrap()).scoped(&context).unwrap();
         let query = VectorQuery::dense(vec![1.0; 5]).unwrap();
-        assert!(matches!(wider.query(&query).await, Err(VectorError::SchemaMismatch)));
+        assert!(matches!(wider.query(&query).await, Err(VectorError::Unfit(_))));
         assert_eq!(right.count(None).await.unwrap(), 1);
     }
 }

@@ -33,7 +33,7 @@ pub trait VectorBackend: Send + Sync + 'static {
     /// end that shares nothing has nothing to do.
     ///
     /// # Errors
-    /// [`BackendError::SchemaMismatch`] when what is there was made for another schema, or is not set up to keep
+    /// [`BackendError::Unfit`] when what is there was made for another schema, or is not set up to keep
     /// tenants apart.
     async fn prepare(&self, schema: &Schema) -> Result<(), BackendError>;
 
@@ -43,7 +43,7 @@ pub trait VectorBackend: Send + Sync + 'static {
     ///
     /// # Errors
     /// [`BackendError::Collision`] when an engine id is taken by a point of another life, with nothing of that write
-    /// done; [`BackendError::SchemaMismatch`] when the partition was made for another schema;
+    /// done; [`BackendError::Unfit`] when the partition was made for another schema;
     /// [`BackendError::Dropped`] after [`drop_partition`](Self::drop_partition).
     async fn write(&self, scope: &VectorScope<'_>, request: WriteRequest) -> Result<(), BackendError>;
 

@@ -1,10 +1,15 @@
 //! Why a call failed.
 
-use tenancy_core::{BoxError, Denial, Redacted};
+use tenancy_core::{BoxError, Denial, Face, Redacted};
+
+use crate::name::VectorName;
+use crate::payload::PayloadKey;
+use crate::reason::Reason;
 
 /// Why a call on a vector store failed.
 ///
-/// No variant repeats an id, a payload or what the driver said: those may be another's.
+/// No variant repeats an id, a payload or what the driver said: those may be another's. Names of vectors and of payload keys
+/// are the caller's own, and said where they help.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum VectorError {
@@ -32,29 +37,31 @@ pub enum VectorError {
     /// NaN, an infinity, or a number so large that scores would overflow.
     #[error("the vector holds a value that is not a usable number")]
     NotFinite,
-    /// A dense vector of another dimension than the store's.
-    #[error("the vector has dimension {found}, the store has {expected}")]
+    /// A dense vector of another dimension than the store's, or rows of one multivector that differ.
+    #[error("{} has dimension {found} where {expected} is needed", named(.name.as_ref()))]
     WrongDimension {
+        /// Which vector, once that is known.
+        name: Option<VectorName>,
         /// The store's dimension.
         expected: usize,
         /// The dimension of the vector.
         found: usize,
     },
     /// A vector that the store's schema does not have.
-    #[error("the store has no such vector")]
-    UnknownVector,
+    #[error("the store has no vector `{}`", .0.as_str())]
+    UnknownVector(VectorName),
     /// A vector of another kind than the schema has under that name, or a text where it has none.
-    #[error("the store has a vector of another kind under that name")]
-    WrongKind,
+    #[error("the store has a vector of another kind under the name `{}`", .0.as_str())]
+    WrongKind(VectorName),
     /// The point has no vector of that name, so it can't be an example.
-    #[error("the point has no vector of that name")]
-    NoVector,
+    #[error("the point has no vector `{}`", .0.as_str())]
+    NoVector(VectorName),
     /// A name of a vector that is not 1 to 64 of `[a-z0-9_]`.
     #[error("the name of a vector is 1 to 64 of [a-z0-9_]")]
     BadName,
     /// Two vectors of one name in a schema or a point.
-    #[error("a vector of that name is there already")]
-    DuplicateName,
+    #[error("there are two vectors `{}`", .0.as_str())]
+    DuplicateName(VectorName),
     /// A sparse vector with more indices than values, or the other way round.
     #[error("the sparse vector has {indices} indices and {values} values")]
     SparseLengths {
@@ -87,8 +94,11 @@ pub enum VectorError {
         levels: usize,
     },
     /// The same external id twice in one upsert.
-    #[error("an external id appears twice")]
-    DuplicateId,
+    #[error("the external id of item {at} was there before in the same call")]
+    DuplicateId {
+        /// Which item, counted from 0.
+        at: usize,
+    },
     /// More points or ids in one call than allowed.
     #[error("a call takes at most {most} items")]
     TooMany {
@@ -117,11 +127,11 @@ pub enum VectorError {
     #[error("ids and vectors belong to a point, not to an object in its payload")]
     FilterNested,
     /// A condition on a key that the schema has indexed as something else.
-    #[error("the key is indexed as another kind of value")]
-    WrongIndex,
+    #[error("the key `{}` is indexed as another kind of value", .0.as_str())]
+    WrongIndex(PayloadKey),
     /// What needs an index, on a key for which the schema has none that fits.
     #[error("the schema has no fitting index on the key")]
-    NotIndexed,
+    NotIndexed(PayloadKey),
     /// A point whose value does not say where an ordered scroll goes on: a list, a number beyond 2^53, or a time in
     /// another form than `2026-11-29T12:00:00Z`.
     #[error("a point's value does not say where the order goes on")]
@@ -163,9 +173,9 @@ pub enum VectorError {
     /// Two external ids share an engine id. Nothing was written. With 122 bits of a keyed hash it will not happen.
     #[error("two external ids share an engine id")]
     IdCollision,
-    /// The partition was made for another schema.
-    #[error("the partition was made for another schema")]
-    SchemaMismatch,
+    /// What is there was made for another schema, or is not set up to keep tenants apart.
+    #[error("the store can't be used: {0}")]
+    Unfit(Reason),
     /// The points are written. Caches that follow these documents stay bypassed until the write's lease runs out.
     #[error("the write went through but could not be settled")]
     Unsettled,
@@ -187,8 +197,64 @@ pub enum VectorError {
     #[error("the re-ranker failed")]
     Reranker(#[source] Redacted<BoxError>),
     /// The back end failed.
-    #[error("the vector back end failed")]
-    Backend(#[source] Redacted<BoxError>),
+    #[error("the vector back end failed: {0}")]
+    Backend(Reason),
+}
+
+fn named(name: Option<&VectorName>) -> String {
+    name.map_or_else(|| "a vector".to_owned(), |name| format!("the vector `{}`", name.as_str()))
+}
+
+impl VectorError {
+    /// What a caller may learn: its own mistakes are invalid, what is wrong with the store is not its business.
+    #[must_use]
+    pub const fn face(&self) -> Face {
+        match self {
+            Self::Denied(denial) => denial.face(),
+            Self::CorpusErased => Face::NotFound,
+            Self::IdEmpty
+            | Self::IdTooLong { .. }
+            | Self::BadDimension { .. }
+            | Self::VectorEmpty
+            | Self::NotFinite
+            | Self::WrongDimension { .. }
+            | Self::UnknownVector(_)
+            | Self::WrongKind(_)
+            | Self::NoVector(_)
+            | Self::BadName
+            | Self::DuplicateName(_)
+            | Self::SparseLengths { .. }
+            | Self::SparseOrder
+            | Self::BadLimit { .. }
+            | Self::ReservedKey
+            | Self::BadKey
+            | Self::PayloadTooLarge { .. }
+            | Self::DuplicateId { .. }
+            | Self::TooMany { .. }
+            | Self::FilterEmpty
+            | Self::FilterTooLarge { .. }
+            | Self::TooHeavy { .. }
+            | Self::FilterNested
+            | Self::WrongIndex(_)
+            | Self::NotIndexed(_)
+            | Self::NotOrdered
+            | Self::TooManyTies { .. }
+            | Self::BadPlace
+            | Self::QueryTooLarge { .. }
+            | Self::FormulaTooLarge { .. }
+            | Self::NoArm
+            | Self::NoExample
+            | Self::NoScore => Face::Invalid,
+            Self::IdCollision
+            | Self::Unfit(_)
+            | Self::Unsettled
+            | Self::Interrupted
+            | Self::Busy
+            | Self::Misplaced
+            | Self::Reranker(_)
+            | Self::Backend(_) => Face::Unavailable,
+        }
+    }
 }
 
 impl From<BackendError> for VectorError {
@@ -197,10 +263,10 @@ impl From<BackendError> for VectorError {
             // A partition is dropped only when its life is erased, and a life does not come back.
             BackendError::Dropped => Self::Denied(Denial::TenantErased),
             BackendError::Collision => Self::IdCollision,
-            BackendError::SchemaMismatch => Self::SchemaMismatch,
+            BackendError::Unfit(reason) => Self::Unfit(reason),
             BackendError::Denied(denial) => Self::Denied(denial),
             BackendError::BreakerOpen => Self::Denied(Denial::BreakerOpen),
-            BackendError::Failed(source) => Self::Backend(source),
+            BackendError::Failed(reason) => Self::Backend(reason),
         }
     }
 }
@@ -215,9 +281,9 @@ pub enum BackendError {
     /// The engine id is taken by a point with another digest. Nothing was written.
     #[error("the engine id is taken")]
     Collision,
-    /// The partition was made for another schema.
-    #[error("the partition was made for another schema")]
-    SchemaMismatch,
+    /// What is there was made for another schema, or is not set up to keep tenants apart.
+    #[error("the store can't be used: {0}")]
+    Unfit(Reason),
     /// The store of the engine has a gate of its own, which refused the call. It is on record there.
     #[error("{0}")]
     Denied(#[source] Denial),
@@ -225,13 +291,25 @@ pub enum BackendError {
     #[error("the engine failed too often lately")]
     BreakerOpen,
     /// Anything else.
-    #[error("the engine failed")]
-    Failed(#[source] Redacted<BoxError>),
+    #[error("the engine failed: {0}")]
+    Failed(Reason),
 }
 
 impl BackendError {
-    /// Wraps an engine's error.
+    /// An engine's own error, whose text is withheld.
     pub fn failed(error: impl Into<BoxError>) -> Self {
-        Self::Failed(Redacted::new(error.into()))
+        Self::Failed(Reason::foreign(error))
+    }
+
+    /// A reason that may be told: a text that was there before any tenant was.
+    #[must_use]
+    pub const fn because(why: &'static str) -> Self {
+        Self::Failed(Reason::text(why))
+    }
+
+    /// What is there can't be used, and why.
+    #[must_use]
+    pub const fn unfit(why: &'static str) -> Self {
+        Self::Unfit(Reason::text(why))
     }
 }

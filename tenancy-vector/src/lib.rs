@@ -35,7 +35,7 @@
 //! ```
 //!
 //! Use the embedded engine of `tenancy-vector-edge`, a Qdrant server (feature `qdrant`), Postgres (feature `pgvector`), or
-//! implement [`VectorBackend`].
+//! implement [`VectorBackend`]. The page `docs/vectors.md` says which for what, and has a program from end to end.
 //!
 //! # Documents that all tenants read
 //!
@@ -125,6 +125,9 @@
 //!
 //! # What it does not
 //!
+//! - It asks for no [`Permission`](tenancy_core::Permission): a context reads and writes all points of its tenant. Which user
+//!   may do what within one, a handler says with [`authorize`](tenancy_core::TenantContext::authorize), and which documents a
+//!   user may see with a filter on what is stored with them.
 //! - A count, and how many ids a deletion found, are believed: there is nothing in them to check.
 //! - Scores of a sparse query depend on all of the tenant's points, also those a user inside the tenant may not see.
 //! - How long a call takes is not hidden.
@@ -162,6 +165,7 @@ mod points;
 #[cfg(feature = "qdrant")]
 pub mod qdrant;
 mod query;
+mod reason;
 mod request;
 pub mod reserved;
 mod schema;
@@ -184,6 +188,7 @@ pub use name::VectorName;
 pub use payload::PayloadKey;
 pub use point::{Deleted, Found, FoundPoint, Hit, Origin, Point};
 pub use query::{Example, Fusion, Ranks, Recommend, VectorQuery, fuse, in_order};
+pub use reason::Reason;
 pub use request::{
     CountRequest, Decay, Expression, FacetRequest, Find, Order, OrderFrom, Pair, Position, QueryRequest, ScrollRequest,
     Search, Selector, Strategy, TaggedPoint, TaggedVectors, UpsertMode, Write, WriteRequest,

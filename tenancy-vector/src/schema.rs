@@ -119,10 +119,11 @@ impl Schema {
             }
             VectorKind::Dense { .. } | VectorKind::Multi { .. } | VectorKind::Sparse | VectorKind::Text(_) => {}
         }
-        match Arc::make_mut(&mut self.inner).vectors.insert(name, kind) {
-            Some(_) => Err(VectorError::DuplicateName),
-            None => Ok(self),
+        if self.vector(&name).is_some() {
+            return Err(VectorError::DuplicateName(name));
         }
+        Arc::make_mut(&mut self.inner).vectors.insert(name, kind);
+        Ok(self)
     }
 
     /// With an index on a key of the payload. The last one for a key counts.
@@ -160,10 +161,15 @@ impl Schema {
             (Some(VectorKind::Dense { dimension, .. }), Vector::Dense(dense)) => (dimension, dense.dimension()),
             (Some(VectorKind::Multi { dimension, .. }), Vector::Multi(multi)) => (dimension, multi.dimension()),
             (Some(VectorKind::Sparse | VectorKind::Text(_)), Vector::Sparse(_)) => return Ok(()),
-            (None, _) => return Err(VectorError::UnknownVector),
-            (Some(_), Vector::Dense(_) | Vector::Multi(_) | Vector::Sparse(_)) => return Err(VectorError::WrongKind),
+            (None, _) => return Err(VectorError::UnknownVector(name.clone())),
+            (Some(_), Vector::Dense(_) | Vector::Multi(_) | Vector::Sparse(_)) => {
+                return Err(VectorError::WrongKind(name.clone()));
+            }
         };
-        if expected == found { Ok(()) } else { Err(VectorError::WrongDimension { expected, found }) }
+        if expected == found {
+            return Ok(());
+        }
+        Err(VectorError::WrongDimension { name: Some(name.clone()), expected, found })
     }
 
     /// The schema as JSON, for a manifest beside the points. The same schema is the same text.

@@ -51,7 +51,7 @@ impl VectorStore {
     /// part; called again, it goes on.
     ///
     /// # Errors
-    /// [`VectorError::SchemaMismatch`], [`VectorError::Backend`].
+    /// [`VectorError::Unfit`], [`VectorError::Backend`].
     pub async fn prepare(&self) -> Result<(), VectorError> {
         Ok(self.engine.backend.prepare(&self.engine.schema).await?)
     }

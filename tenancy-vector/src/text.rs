@@ -131,8 +131,8 @@ pub(crate) fn vector(schema: &Schema, name: &VectorName, input: &Input, side: Si
             return Err(VectorError::TooHeavy { most: Input::MAX_TEXT_BYTES });
         }
         (Input::Text(text), Some(VectorKind::Text(options))) => Vector::Sparse(options.encode(text, side)?),
-        (Input::Text(_), Some(_)) => return Err(VectorError::WrongKind),
-        (Input::Text(_), None) => return Err(VectorError::UnknownVector),
+        (Input::Text(_), Some(_)) => return Err(VectorError::WrongKind(name.clone())),
+        (Input::Text(_), None) => return Err(VectorError::UnknownVector(name.clone())),
         (Input::Vector(vector), _) => vector.clone(),
     };
     schema.admit(name, &vector)?;

@@ -65,7 +65,7 @@ impl MultiVector {
         }
         for row in &rows {
             if row.len() != expected {
-                return Err(VectorError::WrongDimension { expected, found: row.len() });
+                return Err(VectorError::WrongDimension { name: None, expected, found: row.len() });
             }
             ensure_usable(row)?;
         }

@@ -49,7 +49,7 @@ struct GoesAway(AtomicU64);
 impl Hooks for GoesAway {
     async fn before_write(&self, _request: &WriteRequest) -> Result<bool, BackendError> {
         let left = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
-        left.map(|_| true).map_err(|_| BackendError::failed("gone"))
+        left.map(|_| true).map_err(|_| BackendError::because("gone"))
     }
 }
 
@@ -80,7 +80,7 @@ struct Unasked(Arc<AtomicBool>);
 
 impl Unasked {
     fn answer(&self) -> Result<(), BackendError> {
-        if self.0.load(Ordering::Relaxed) { Err(BackendError::failed("asked")) } else { Ok(()) }
+        if self.0.load(Ordering::Relaxed) { Err(BackendError::because("asked")) } else { Ok(()) }
     }
 }
 

@@ -7,6 +7,10 @@ use std::collections::BTreeSet;
 
 use qdrant_client::qdrant as pb;
 use qdrant_client::qdrant::points_server::Points;
+use tenancy_vector::{
+    Area, Change, Decay, Expression, Filter, Fusion, Order, Point, Scroll, TenantVectors, Upload, VectorName,
+    VectorQuery, VectorStore, Words,
+};
 use tonic::{Request, Response, Status};
 
 /// A service of every point operation. The trait has no default bodies.
@@ -54,6 +58,66 @@ macro_rules! kinds {
             names.iter().flat_map(|(name, kinds)| kinds.iter().map(move |kind| joined(name, "::", kind))).collect()
         }
     };
+}
+
+/// What there is of ours, by type: variants, and methods.
+macro_rules! ours {
+    (variants { $($choice:ident { $($variant:ident),* })* } methods { $($type:ident { $($method:ident),* })* }) => {
+        fn ours() -> BTreeSet<String> {
+            $($(let _is = |value: &$choice| matches!(value, $choice::$variant { .. });)*)*
+            $($(let _method = <$type>::$method;)*)*
+            let variants = [$($(joined(stringify!($choice), "::", stringify!($variant))),*),*];
+            let methods = [$($(joined(stringify!($type), "::", stringify!($method))),*),*];
+            variants.into_iter().chain(methods).collect()
+        }
+    };
+}
+
+ours! {
+    variants {
+        Area { Box, Circle, Polygon }
+        Change {
+            Delete, DeletePayload, DeleteVectors, Insert, OverwritePayload, SetPayload, SetVectors, Update, Upsert
+        }
+        Decay { Exponential, Gauss, Linear }
+        Expression { Absolute, Datetime, Distance, Negative, Number, Product, Quotient, Score, Sum, Value, When }
+        Filter {
+            All, Any, AnyOf, AtLeast, During, Equals, HasId, HasVector, Inside, IsEmpty, IsNull, Items, Nested, Not, Within
+        }
+        Fusion { Scores }
+        Words { All, Any, Phrase }
+    }
+    methods {
+        Fusion { ranks, weighted }
+        Order { ascending, descending, starting_at }
+        Scroll { limit, with_vectors }
+        TenantVectors { count, delete, facet, get, matrix, query, query_batch, query_groups, scroll, upsert }
+        VectorQuery { dense, exact, limit, ordered, sample, score_threshold, sparse, with_vectors }
+        VectorStore { prepare }
+    }
+}
+
+/// Those that take what implements a trait: to be called, not to be named.
+fn ours_by_call() -> BTreeSet<String> {
+    let (using, query) = (VectorName::dense, VectorQuery::sample());
+    let _queries = || {
+        let dense = tenancy_vector::DenseVector::new(vec![1.0]).unwrap();
+        let example = || tenancy_vector::Example::Input(dense.clone().into());
+        let _nearest = VectorQuery::nearest(using(), dense.clone());
+        let _mmr = VectorQuery::mmr(using(), dense.clone(), 0.5);
+        let _recommend = VectorQuery::recommend(using(), tenancy_vector::Recommend::Best, [example()], []);
+        let _discover = VectorQuery::discover(using(), example(), []);
+        let _context = VectorQuery::context(using(), [(example(), example())]);
+        let _fuse = VectorQuery::fuse(Fusion::ranks(), [query.clone()]);
+        let _rescore = VectorQuery::rescore(Expression::Score(0), [query.clone()]);
+        let _refine = VectorQuery::refine(using(), dense.clone(), [query.clone()]);
+    };
+    let _upload = |vectors: TenantVectors, points: Vec<Point>| async move {
+        vectors.upload(futures_util::stream::iter(points), Upload::new(), |_| ()).await
+    };
+    let of_queries = ["nearest", "mmr", "recommend", "discover", "context", "fuse", "rescore", "refine"];
+    let of_queries = of_queries.map(|name| joined("VectorQuery", "::", name));
+    of_queries.into_iter().chain([joined("TenantVectors", "::", "upload")]).collect()
 }
 
 fn joined(one: &str, with: &str, two: &str) -> String {
@@ -192,4 +256,25 @@ fn every_option_is_listed() {
 #[test]
 fn every_kind_is_listed() {
     assert_listed("Kinds", kinds());
+}
+
+#[test]
+fn what_the_tables_name_of_ours_is_there() {
+    let all: Vec<_> = ["Operations", "Options", "Kinds"].into_iter().flat_map(rows).collect();
+    let code = all.iter().flat_map(|(_, meaning)| meaning.split('`').skip(1).step_by(2));
+    let named: BTreeSet<_> = code.clone().filter(|name| name.contains("::")).map(str::to_owned).collect();
+    assert_eq!(named, &ours() | &ours_by_call());
+
+    // A name without a type is the client's: an operation, a message, or a word of the wire.
+    let messages: Vec<_> = options().iter().map(|name| name.split('.').next().unwrap_or_default().to_owned()).collect();
+    let kinds: Vec<_> = kinds().iter().filter_map(|kind| Some(kind.split_once("::")?.1.to_owned())).collect();
+    let wire = ["must", "with_lookup", "update_filter", "Completed", "All", "BestScore", "SumScores", "Dbsf", "Match"];
+    let modes = ["InsertOnly", "UpdateOnly"];
+    for name in code.filter(|name| !name.contains("::")) {
+        let is_known = OPERATIONS.contains(&name)
+            || wire.contains(&name)
+            || modes.contains(&name)
+            || [&messages, &kinds].iter().any(|names| names.iter().any(|known| known == name));
+        assert!(is_known, "{name} is nothing of the client's: name the type that it belongs to");
+    }
 }

@@ -51,9 +51,9 @@ async fn v14_a_store_without_a_sparse_vector_refuses_one() {
     let store = VectorStore::new(tenants.realm(), ReferenceBackend::new(), Schema::dense(4).unwrap());
     let mine = cases::of(&tenants, &store, "acme").await;
     let sparse = mine.upsert(vec![cases::point("A1", 0.1, "a")]).await;
-    assert!(matches!(sparse, Err(VectorError::UnknownVector)));
+    assert!(matches!(sparse, Err(VectorError::UnknownVector(_))));
     for query in [cases::near(), VectorQuery::sparse(cases::terms(&[7])).unwrap()] {
-        assert!(matches!(mine.query(&query).await, Err(VectorError::UnknownVector)));
+        assert!(matches!(mine.query(&query).await, Err(VectorError::UnknownVector(_))));
     }
     let none = tenancy_vector::SparseVector::empty();
     let plain = Point::hybrid(cases::id("A1"), vec![1.0; 4], none, serde_json::Map::new()).unwrap();
@@ -72,7 +72,7 @@ async fn a_partition_of_another_schema_is_refused() {
     };
     of(4).upsert(vec![cases::point("A1", 0.1, "a")]).await.unwrap();
     let other = Point::hybrid(cases::id("A2"), vec![1.0; 5], cases::terms(&[7]), serde_json::Map::new()).unwrap();
-    assert!(matches!(of(5).upsert(vec![other]).await, Err(VectorError::SchemaMismatch)));
+    assert!(matches!(of(5).upsert(vec![other]).await, Err(VectorError::Unfit(_))));
 }
 
 /// A product with nothing but zeros may have a sign, which says nothing about which example is nearer.

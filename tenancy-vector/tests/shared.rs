@@ -293,7 +293,7 @@ impl Hooks for Held {
     async fn before_write(&self, _request: &WriteRequest) -> Result<bool, BackendError> {
         self.reached.add_permits(1);
         self.go.acquire().await.unwrap().forget();
-        if self.fails { Err(BackendError::failed("no")) } else { Ok(true) }
+        if self.fails { Err(BackendError::because("no")) } else { Ok(true) }
     }
 }
 

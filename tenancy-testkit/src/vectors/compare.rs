@@ -132,7 +132,7 @@ pub(super) fn answers<T, const N: usize>(results: [Result<T, VectorError>; N], a
         answers.push(match result {
             Ok(answer) => answer,
             // A point that is no example: it is not there, or has no such vector. One that has no place in an order.
-            Err(VectorError::Denied(_) | VectorError::NoVector | VectorError::NotOrdered) => return None,
+            Err(VectorError::Denied(_) | VectorError::NoVector(_) | VectorError::NotOrdered) => return None,
             Err(error) => panic!("{at}: {error:?}"),
         });
     }

@@ -95,7 +95,7 @@ fn key_path(key: &PayloadKey) -> Result<qdrant_edge::JsonPath, BackendError> {
 /// The engine takes an empty list of conditions for one that holds.
 fn conditions(inner: &[Condition]) -> Result<Vec<EngineCondition>, BackendError> {
     if inner.is_empty() {
-        return Err(BackendError::failed("a list of no conditions"));
+        return Err(BackendError::because("a list of no conditions"));
     }
     inner.iter().map(condition).collect()
 }
@@ -128,7 +128,7 @@ fn any_of(key: &PayloadKey, values: &[FilterValue]) -> Result<EngineCondition, B
     }
     if conditions.is_empty() {
         // The engine takes an empty list of alternatives for everything.
-        return Err(BackendError::failed("a list of no values"));
+        return Err(BackendError::because("a list of no values"));
     }
     Ok(any(conditions))
 }
@@ -163,7 +163,7 @@ pub(super) fn micros(time: SystemTime) -> Option<i64> {
 /// A point in time that the engine can name, which reaches 260,000 years either way.
 pub(super) fn engine_time(micros: Option<i64>) -> Result<DateTimeWrapper, BackendError> {
     let time = micros.and_then(DateTimeWrapper::from_timestamp);
-    time.ok_or_else(|| BackendError::failed("a point in time that the engine does not take"))
+    time.ok_or_else(|| BackendError::because("a point in time that the engine does not take"))
 }
 
 fn time(bound: Option<Option<i64>>) -> Result<Option<DateTimeWrapper>, BackendError> {

@@ -17,5 +17,5 @@ pub(crate) fn engine_id(key: &PointKey) -> PointId {
 }
 
 pub(crate) fn path(path: &str) -> Result<JsonPath, BackendError> {
-    path.parse().map_err(|()| BackendError::failed("a path that the engine does not take"))
+    path.parse().map_err(|()| BackendError::because("a path that the engine does not take"))
 }

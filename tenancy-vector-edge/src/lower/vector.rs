@@ -40,7 +40,7 @@ pub(crate) fn from_engine(vectors: Option<VectorStructInternal>) -> Result<BTree
         None => return Ok(BTreeMap::new()),
         Some(VectorStructInternal::Named(named)) => named,
         Some(VectorStructInternal::Single(_) | VectorStructInternal::MultiDense(_)) => {
-            return Err(BackendError::failed("a vector without a name"));
+            return Err(BackendError::because("a vector without a name"));
         }
     };
     let read = |(name, vector): (String, VectorInternal)| -> Result<_, VectorError> {

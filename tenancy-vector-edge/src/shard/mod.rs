@@ -49,7 +49,7 @@ impl Shard {
     }
 
     fn ensure_made_for(&self, schema: &Schema) -> Result<(), BackendError> {
-        if self.schema == *schema { Ok(()) } else { Err(BackendError::SchemaMismatch) }
+        if self.schema == *schema { Ok(()) } else { Err(BackendError::unfit("the shard was made for another schema")) }
     }
 }
 

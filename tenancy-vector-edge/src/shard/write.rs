@@ -148,7 +148,7 @@ impl Shard {
             let before = left;
             left = self.ids(those()?)?.len();
             if left >= before {
-                return Err(BackendError::failed("the engine can't delete a point"));
+                return Err(BackendError::because("the engine can't delete a point"));
             }
         }
         // Or they would take the place of the next point with their id.

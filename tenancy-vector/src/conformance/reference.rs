@@ -78,7 +78,7 @@ impl VectorBackend for ReferenceBackend {
             .entry(scope.partition().to_owned())
             .or_insert_with(|| Points { schema: schema.clone(), by_id: BTreeMap::new() });
         if points.schema != schema {
-            return Err(BackendError::SchemaMismatch);
+            return Err(BackendError::unfit("the points are of another schema"));
         }
         writes.into_iter().try_for_each(|write| points.write(scope.life(), write))
     }

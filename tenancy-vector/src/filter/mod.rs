@@ -100,7 +100,7 @@ impl Filter {
     pub(crate) fn ensure_indexed(&self, schema: &Schema) -> Result<(), VectorError> {
         use IndexKind::{Datetime, Flag, Float, Geo, Integer, Keyword, Words};
         let fits = |key: &PayloadKey, kinds: &[IndexKind]| match schema.index_of(key) {
-            Some(kind) if !kinds.contains(&kind) => Err(VectorError::WrongIndex),
+            Some(kind) if !kinds.contains(&kind) => Err(VectorError::WrongIndex(key.clone())),
             Some(_) | None => Ok(()),
         };
         let value = |key, value: &FilterValue| match value {
@@ -115,8 +115,8 @@ impl Filter {
             Self::During(key, _) => fits(key, &[Datetime]),
             Self::Inside(key, _) => fits(key, &[Geo]),
             Self::Words(key, _) if schema.index_of(key) == Some(Words) => Ok(()),
-            Self::Words(..) => Err(VectorError::NotIndexed),
-            Self::HasVector(name) if schema.vector(name).is_none() => Err(VectorError::UnknownVector),
+            Self::Words(key, _) => Err(VectorError::NotIndexed(key.clone())),
+            Self::HasVector(name) if schema.vector(name).is_none() => Err(VectorError::UnknownVector(name.clone())),
             Self::HasVector(_) | Self::HasId(_) | Self::Items(..) | Self::IsEmpty(_) | Self::IsNull(_) => Ok(()),
             // Keys in it start at an object of the list, so none of them is a key of the schema.
             Self::Nested(..) => Ok(()),

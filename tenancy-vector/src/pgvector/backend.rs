@@ -50,7 +50,7 @@ impl PgVectorBackend {
         match scope.asked_by() {
             AskedBy::Tenant(context) => Tenant::new(&self.database, &self.tables.pair, context, scope.life()),
             // An erasure reads and writes no point, and corpora have tables of their own.
-            AskedBy::Reader(_) | AskedBy::Publisher | AskedBy::Erasure => Err(BackendError::failed(TENANTS_ALONE)),
+            AskedBy::Reader(_) | AskedBy::Publisher | AskedBy::Erasure => Err(BackendError::because(TENANTS_ALONE)),
         }
     }
 }
@@ -62,7 +62,7 @@ impl VectorBackend for PgVectorBackend {
     /// protected, and for this schema.
     async fn prepare(&self, schema: &Schema) -> Result<(), BackendError> {
         if schema != self.tables.pair.schema() {
-            return Err(BackendError::SchemaMismatch);
+            return Err(BackendError::unfit("the tables were declared with another schema of vectors"));
         }
         drift::look(&self.database, &self.tables.pair).await
     }
@@ -126,7 +126,7 @@ impl VectorBackend for PgVectorBackend {
 fn life_of_a_tenant(scope: &VectorScope<'_>) -> Result<Life, BackendError> {
     match scope.asked_by() {
         AskedBy::Tenant(_) | AskedBy::Erasure => Ok(scope.life()),
-        AskedBy::Reader(_) | AskedBy::Publisher => Err(BackendError::failed(TENANTS_ALONE)),
+        AskedBy::Reader(_) | AskedBy::Publisher => Err(BackendError::because(TENANTS_ALONE)),
     }
 }
 

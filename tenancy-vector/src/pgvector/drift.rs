@@ -15,15 +15,21 @@ use crate::schema::Schema;
 pub(super) async fn look(database: &Database<Inspected>, tables: &Pair) -> Result<(), BackendError> {
     let inspection = match database.reinspect().await {
         Ok(inspection) => inspection,
-        Err(PgError::Inspection(_)) => return Err(BackendError::SchemaMismatch),
+        Err(PgError::Inspection(_)) => {
+            return Err(BackendError::unfit("the tables are not protected, or not made for this schema of vectors"));
+        }
         Err(error) => return Err(refused(error)),
     };
     // Of an object in a table the inspection says `index ON table`.
     let ours = |object: &str| [&tables.points, &tables.lives].into_iter().any(|table| object.ends_with(table.as_str()));
     if inspection.findings.iter().any(|finding| GRAVE.contains(&finding.code) && ours(&finding.object)) {
-        return Err(BackendError::SchemaMismatch);
+        return Err(BackendError::unfit("the tables are not protected, or not made for this schema of vectors"));
     }
-    if is_made_for(database, tables).await? { Ok(()) } else { Err(BackendError::SchemaMismatch) }
+    if is_made_for(database, tables).await? {
+        Ok(())
+    } else {
+        Err(BackendError::unfit("the tables are not protected, or not made for this schema of vectors"))
+    }
 }
 
 /// Whether they were made for the vectors that are to be kept there.

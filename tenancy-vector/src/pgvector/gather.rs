@@ -184,7 +184,7 @@ async fn rarity(session: &mut Session<'_>, column: &str, terms: BTreeSet<u32>) -
     let mut having = session.select("count(*)");
     having.push(format!(" and p.{column} is not null"));
     let rows = session.rows(having).await?;
-    let points: i64 = rows.first().ok_or_else(|| BackendError::failed("no count"))?.try_get(0).map_err(refused)?;
+    let points: i64 = rows.first().ok_or_else(|| BackendError::because("no count"))?.try_get(0).map_err(refused)?;
     let terms = numbers(&terms);
     let from =
         format!("select t.term, count(*) from {} p cross join unnest(p.{column}) as t(term)", session.tables.points);

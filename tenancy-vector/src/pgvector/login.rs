@@ -11,6 +11,7 @@ use super::key::Key;
 use super::pair::Pair;
 use super::session::{Session, Tx};
 use crate::error::BackendError;
+use crate::reason::Reason;
 
 /// How to log in. Each use has a connection of its own, which is closed at its end or when its future is dropped: what was
 /// begun is then rolled back by the server.
@@ -41,7 +42,11 @@ impl Login {
         let (schemas, names) = &self.beyond;
         let is_plain = sqlx::query_scalar(IS_PLAIN).bind(schemas).bind(names).bind(&tables.points).bind(&tables.lives);
         let is_plain: Option<bool> = is_plain.fetch_one(&mut connection).await.map_err(failed)?;
-        if is_plain == Some(true) { Ok(connection) } else { Err(BackendError::failed(PgError::ControlRole)) }
+        if is_plain == Some(true) {
+            Ok(connection)
+        } else {
+            Err(BackendError::Failed(Reason::ours(PgError::ControlRole)))
+        }
     }
 
     /// A transaction on the points of one corpus, which sees no other's.
@@ -57,7 +62,7 @@ impl Login {
 
 /// Nobody's context is at hand, and no key to a life fails but for a reason.
 pub(super) fn failed(error: sqlx::Error) -> BackendError {
-    BackendError::failed(PgError::from(error))
+    BackendError::Failed(Reason::ours(PgError::from(error)))
 }
 
 /// Rights count for every role within reach.

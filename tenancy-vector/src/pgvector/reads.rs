@@ -33,7 +33,7 @@ pub(super) async fn count(session: &mut Session<'_>, request: &CountRequest) -> 
     let mut statement = session.select("count(*)");
     and(&mut statement, condition, session.tables);
     let rows = session.rows(statement).await?;
-    let count: i64 = rows.first().ok_or_else(|| BackendError::failed("no count"))?.try_get(0).map_err(refused)?;
+    let count: i64 = rows.first().ok_or_else(|| BackendError::because("no count"))?.try_get(0).map_err(refused)?;
     Ok(u64::try_from(count).unwrap_or_default())
 }
 

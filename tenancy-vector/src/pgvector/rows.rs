@@ -48,7 +48,7 @@ impl<'t> Layout<'t> {
 
     pub(super) fn point(&self, row: &PgRow) -> Result<TaggedPoint, BackendError> {
         let digest: Vec<u8> = row.try_get(0).map_err(refused)?;
-        let digest = <[u8; 32]>::try_from(digest).map_err(|_| BackendError::failed(UNREADABLE))?;
+        let digest = <[u8; 32]>::try_from(digest).map_err(|_| BackendError::because(UNREADABLE))?;
         let payload: String = row.try_get(1).map_err(refused)?;
         let payload = json::read(&payload).map_err(BackendError::failed)?;
         let mut vectors = BTreeMap::new();
@@ -64,7 +64,7 @@ impl<'t> Layout<'t> {
 }
 
 fn vector(column: &Column, row: &PgRow, place: usize) -> Result<Option<Vector>, BackendError> {
-    let unreadable = |_: VectorError| BackendError::failed(UNREADABLE);
+    let unreadable = |_: VectorError| BackendError::because(UNREADABLE);
     Ok(match column.kind {
         Kind::Dense(_) => {
             let values: Option<Vec<f32>> = row.try_get(place).map_err(refused)?;
@@ -80,7 +80,7 @@ fn vector(column: &Column, row: &PgRow, place: usize) -> Result<Option<Vector>, 
             let weights: Option<Vec<f32>> = row.try_get(place + 1).map_err(refused)?;
             let Some((terms, weights)) = terms.zip(weights) else { return Ok(None) };
             let terms: Result<Vec<u32>, _> = terms.into_iter().map(u32::try_from).collect();
-            let terms = terms.map_err(|_| BackendError::failed(UNREADABLE))?;
+            let terms = terms.map_err(|_| BackendError::because(UNREADABLE))?;
             Some(Vector::Sparse(SparseVector::new(terms, weights).map_err(unreadable)?))
         }
     })

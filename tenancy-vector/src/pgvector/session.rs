@@ -12,6 +12,7 @@ use super::key::Key;
 use super::pair::Pair;
 use crate::error::BackendError;
 use crate::filter::Condition;
+use crate::reason::Reason;
 
 /// A tenant's way into the database, to its own points or to those of a shared corpus.
 pub(super) struct Tenant<'a> {
@@ -50,7 +51,7 @@ impl<'a> Tenant<'a> {
     ) -> Result<Self, BackendError> {
         let db = database.scoped(context).map_err(refused)?;
         let owner = Key::of(context.record().row_key()).filter(|owner| owner.kind() == tables.keys);
-        let owner = owner.ok_or_else(|| BackendError::failed(PgError::RowKeyType))?;
+        let owner = owner.ok_or_else(|| BackendError::Failed(Reason::ours(PgError::RowKeyType)))?;
         Ok(Self { db, tables, owner, life })
     }
 

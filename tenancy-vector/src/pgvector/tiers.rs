@@ -13,6 +13,7 @@ use uuid::Uuid;
 use super::error::PgVectorError;
 use super::pair::quoted;
 use crate::error::BackendError;
+use crate::reason::Reason;
 use crate::scope::VectorScope;
 use crate::tiers::{Note, Notes, Placement, Tiers};
 
@@ -120,7 +121,7 @@ impl Tiers for PgTiers {
         for (id, keys) in kept {
             match keys {
                 None => notes.open += 1,
-                Some(keys) => notes.closed.push(Note::kept(id, &keys).ok_or_else(|| BackendError::failed("no note"))?),
+                Some(keys) => notes.closed.push(Note::kept(id, &keys).ok_or_else(|| BackendError::because("no note"))?),
             }
         }
         Ok(notes)
@@ -141,7 +142,7 @@ impl Tiers for PgTiers {
 }
 
 fn failed(error: sqlx::Error) -> BackendError {
-    BackendError::failed(PgError::from(error))
+    BackendError::Failed(Reason::ours(PgError::from(error)))
 }
 
 const TOO_MUCH: &str = "

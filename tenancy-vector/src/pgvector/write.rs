@@ -22,7 +22,7 @@ use crate::reserved;
 pub(super) async fn all(session: &mut Session<'_>, request: WriteRequest) -> Result<(), BackendError> {
     let (schema, writes) = request.into_parts();
     if schema != *session.tables.schema() {
-        return Err(BackendError::SchemaMismatch);
+        return Err(BackendError::unfit("the table was made for another schema of vectors"));
     }
     wait_for_others(session).await?;
     ensure_open(session).await?;
@@ -192,7 +192,7 @@ async fn store(session: &mut Session<'_>, points: &[TaggedPoint]) -> Result<(), 
 /// The life in the tag.
 fn life_of(point: &TaggedPoint) -> Result<Uuid, BackendError> {
     let life = reserved::text(point.payload(), reserved::LIFE).and_then(|text| Life::parse(text).ok());
-    life.map(|life| life.uuid()).ok_or_else(|| BackendError::failed("a point without a life"))
+    life.map(|life| life.uuid()).ok_or_else(|| BackendError::because("a point without a life"))
 }
 
 fn external_id(point: &TaggedPoint) -> &str {

@@ -43,8 +43,8 @@ impl Points {
             },
             Change::SetVectors(points) => self.set_vectors(points, writes)?,
             Change::DeleteVectors(select, names) => {
-                if names.iter().any(|name| self.engine.schema.vector(name).is_none()) {
-                    return Err(VectorError::UnknownVector);
+                if let Some(unknown) = names.iter().find(|name| self.engine.schema.vector(name).is_none()) {
+                    return Err(VectorError::UnknownVector(unknown.clone()));
                 }
                 if let Some(selector) = self.selector(select)?.filter(|_| !names.is_empty()) {
                     writes.push(Write::DeleteVectors(selector, names));
@@ -103,8 +103,8 @@ impl Points {
                 let vector = text::vector(&self.engine.schema, &name, &input, text::Side::Document)?;
                 if vector.is_empty() {
                     gone.push(Write::DeleteVectors(Selector::Keys(vec![key]), vec![name]));
-                } else if vectors.insert(name, vector).is_some() {
-                    return Err(VectorError::DuplicateName);
+                } else if vectors.insert(name.clone(), vector).is_some() {
+                    return Err(VectorError::DuplicateName(name));
                 }
             }
             if !vectors.is_empty() {
@@ -136,5 +136,8 @@ impl Points {
 
 fn ensure_distinct<'a>(ids: impl Iterator<Item = &'a ExternalId>) -> Result<(), VectorError> {
     let mut seen = HashSet::new();
-    if ids.into_iter().all(|id| seen.insert(id)) { Ok(()) } else { Err(VectorError::DuplicateId) }
+    match ids.into_iter().position(|id| !seen.insert(id)) {
+        Some(at) => Err(VectorError::DuplicateId { at }),
+        None => Ok(()),
+    }
 }

@@ -20,6 +20,7 @@ use super::breaker::Breakers;
 use super::error::{QdrantError, Version};
 use super::options::QdrantOptions;
 use crate::error::BackendError;
+use crate::reason::Reason;
 use crate::turns::Turns;
 
 /// The generated clients on a channel of our own. Those of the client's high level send every request again on their
@@ -224,8 +225,7 @@ impl Failure {
         match self {
             Self::BreakerOpen => QdrantError::BreakerOpen,
             Self::TimedOut => QdrantError::TimedOut,
-            Self::Status(status) if status.code() == Code::DeadlineExceeded => QdrantError::TimedOut,
-            Self::Status(status) => QdrantError::Server(Redacted::new(BoxError::from(status))),
+            Self::Status(status) => of_status(status),
             Self::Error(error) => error,
         }
     }
@@ -243,10 +243,21 @@ impl From<Failure> for BackendError {
 impl From<QdrantError> for BackendError {
     fn from(error: QdrantError) -> Self {
         match error {
-            QdrantError::Drift(_) => Self::SchemaMismatch,
+            QdrantError::Drift(drift) => Self::Unfit(Reason::ours(drift)),
             QdrantError::BreakerOpen => Self::BreakerOpen,
-            other => Self::failed(other),
+            other => Self::Failed(Reason::ours(other)),
         }
+    }
+}
+
+fn of_status(status: Status) -> QdrantError {
+    let code = status.code();
+    let source = Redacted::new(BoxError::from(status));
+    match code {
+        Code::DeadlineExceeded => QdrantError::TimedOut,
+        Code::Unavailable => QdrantError::Unreachable(source),
+        Code::Unauthenticated | Code::PermissionDenied => QdrantError::Unauthorized(source),
+        _other => QdrantError::Server { code: format!("{code:?}"), source },
     }
 }
 

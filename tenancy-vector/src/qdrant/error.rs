@@ -57,9 +57,20 @@ pub enum QdrantError {
     /// There is no such collection.
     #[error("the server has no such collection")]
     NoCollection,
+    /// No connection to the server, or it broke. A write may have been done.
+    #[error("the server can't be reached")]
+    Unreachable(#[source] Redacted<BoxError>),
+    /// The server does not take the API key, or wants one.
+    #[error("the server does not let us in with this api key")]
+    Unauthorized(#[source] Redacted<BoxError>),
     /// The server refused or failed.
-    #[error("the server failed")]
-    Server(#[source] Redacted<BoxError>),
+    #[error("the server failed ({code})")]
+    Server {
+        /// The name of the gRPC status, such as `InvalidArgument`.
+        code: String,
+        /// What it said, which quotes fields and values.
+        source: Redacted<BoxError>,
+    },
 }
 
 /// In what a collection differs from what the schema and the separation of tenants need.

@@ -2,13 +2,27 @@
 //!
 //! ```no_run
 //! use tenancy_vector::qdrant::{CollectionName, QdrantBackend, QdrantLayout, QdrantOptions};
-//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+//! use tenancy_vector::{IndexKind, PayloadKey, Schema, VectorQuery, VectorStore};
+//!
+//! # async fn run(realm: &tenancy_core::Realm, ctx: &tenancy_core::TenantContext) -> Result<(), Box<dyn std::error::Error>> {
+//! // Once, at start-up.
 //! let options = QdrantOptions::new("https://qdrant.example:6334")?.api_key(std::env::var("QDRANT_API_KEY")?.into());
 //! let layout = QdrantLayout::Shared { collection: CollectionName::parse("documents")? };
-//! let backend = QdrantBackend::connect(options, layout).await?;
+//! let backend = QdrantBackend::connect(options, layout).await?; // refuses a server before 1.19
+//! let schema = Schema::hybrid(768)?.index(PayloadKey::parse("lang")?, IndexKind::Keyword);
+//! let vectors = VectorStore::new(realm, backend, schema);
+//! vectors.prepare().await?; // makes the collection and its indexes, or says in what the one that is there differs
+//!
+//! // In each request. With `tenancy-stack`: `Stores::builder(realm).vectors(vectors)`, then `mine.vectors()?`.
+//! let hits = vectors.scoped(ctx)?.query(&VectorQuery::dense(vec![0.1; 768])?.limit(10)?).await?;
+//! # let _ = hits;
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! The port is that of gRPC, 6334 unless the server is set up otherwise. The API key needs the right to write, and for
+//! [`prepare`](crate::VectorStore::prepare) and the layouts with a place for each life the right to manage collections. A
+//! process that only reads may leave `prepare` to another one that starts first.
 //!
 //! # What it guarantees
 //!

@@ -114,7 +114,7 @@ impl Lowering<'_> {
             }
             Wanted::Ordered(order) => match self.schema.index_of(&order.key) {
                 Some(IndexKind::Integer | IndexKind::Float | IndexKind::Datetime) => Find::Ordered(order.clone()),
-                Some(_) | None => return Err(VectorError::NotIndexed),
+                Some(_) | None => return Err(VectorError::NotIndexed(order.key.clone())),
             },
             Wanted::Sample => Find::Sample,
             Wanted::Fuse { fusion, arms: wanted } => {
@@ -165,7 +165,7 @@ impl Lowering<'_> {
         };
         // Whoever read the examples has refused those that are not there.
         let vector = self.examples.get(id).and_then(|vectors| vectors.get(using));
-        vector.cloned().ok_or(VectorError::NoVector)
+        vector.cloned().ok_or_else(|| VectorError::NoVector(using.clone()))
     }
 
     fn pairs(&self, using: &VectorName, pairs: &[(Example, Example)]) -> Result<Vec<Pair>, VectorError> {
@@ -188,7 +188,7 @@ impl Lowering<'_> {
         let (using, like, unlike) = (using.clone(), vectors(like)?, vectors(unlike)?);
         Ok(match Option::<Strategy>::from(strategy) {
             Some(strategy) => Find::Recommend { using, like, unlike, strategy },
-            None => Find::Nearest { using, vector: average(&like, &unlike)? },
+            None => Find::Nearest { vector: average(&using, &like, &unlike)?, using },
         })
     }
 
@@ -233,12 +233,12 @@ fn pairs(pairs: &[(Example, Example)]) -> Vec<&Example> {
 }
 
 /// The average of some vectors, moved away from the average of others: `like + (like - unlike)`, as Qdrant does.
-fn average(like: &[Vector], unlike: &[Vector]) -> Result<Vector, VectorError> {
+fn average(using: &VectorName, like: &[Vector], unlike: &[Vector]) -> Result<Vector, VectorError> {
     let mean = |vectors: &[Vector]| {
         let mut sum: Vec<f32> = Vec::new();
         for vector in vectors {
             // There is no average of what has no common places.
-            let Vector::Dense(dense) = vector else { return Err(VectorError::WrongKind) };
+            let Vector::Dense(dense) = vector else { return Err(VectorError::WrongKind(using.clone())) };
             sum.resize(dense.dimension(), 0.0);
             for (sum, value) in sum.iter_mut().zip(dense.values()) {
                 *sum += value;

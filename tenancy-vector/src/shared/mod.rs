@@ -61,7 +61,7 @@ impl SharedVectors {
     /// As [`VectorStore::prepare`](crate::VectorStore::prepare).
     ///
     /// # Errors
-    /// [`VectorError::SchemaMismatch`], [`VectorError::Backend`].
+    /// [`VectorError::Unfit`], [`VectorError::Backend`].
     pub async fn prepare(&self) -> Result<(), VectorError> {
         Ok(self.engine.backend.prepare(&self.engine.schema).await?)
     }

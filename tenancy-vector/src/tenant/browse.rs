@@ -107,7 +107,7 @@ impl<Of> Vectors<Of> {
     ) -> Result<Vec<Facet>, VectorError> {
         match self.points.engine.schema.index_of(key) {
             Some(IndexKind::Keyword | IndexKind::Integer | IndexKind::Flag) => {}
-            Some(_) | None => return Err(VectorError::NotIndexed),
+            Some(_) | None => return Err(VectorError::NotIndexed(key.clone())),
         }
         if limit == 0 || limit > VectorQuery::MAX_LIMIT {
             return Err(VectorError::BadLimit { most: VectorQuery::MAX_LIMIT });
@@ -134,7 +134,7 @@ impl<Of> Vectors<Of> {
             return Err(VectorError::BadLimit { most: Self::MAX_SAMPLE });
         }
         if self.points.engine.schema.vector(using).is_none() {
-            return Err(VectorError::UnknownVector);
+            return Err(VectorError::UnknownVector(using.clone()));
         }
         let Some(condition) = decided(self.points.condition(filter)?) else { return Ok(Vec::new()) };
         let condition = Some(and(condition, Filter::HasVector(using.clone())));

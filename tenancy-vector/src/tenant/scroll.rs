@@ -156,7 +156,7 @@ impl<Of> Vectors<Of> {
             (None, Some(Place::After(id))) => (Position::After(Some(id)), Vec::new()),
             (Some(order), None) => (Position::Ordered(self.indexed(order)?.clone()), Vec::new()),
             (Some(order), Some(Place::Ordered(value, given))) => {
-                let start = order_from(&value).ok_or(VectorError::NotIndexed)?;
+                let start = order_from(&value).ok_or(VectorError::NotOrdered)?;
                 condition = Some(and(condition, Filter::Not(Box::new(has(&given)))));
                 (Position::Ordered(self.indexed(order)?.clone().starting_at(start)), given)
             }
@@ -197,12 +197,12 @@ impl<Of> Vectors<Of> {
     fn indexed<'o>(&self, order: &'o Order) -> Result<&'o Order, VectorError> {
         match self.points.engine.schema.index_of(order.key()) {
             Some(IndexKind::Integer | IndexKind::Float | IndexKind::Datetime) => Ok(order),
-            Some(_) | None => Err(VectorError::NotIndexed),
+            Some(_) | None => Err(VectorError::NotIndexed(order.key().clone())),
         }
     }
 
     fn cursor(&self, entered: &Entered<'_>, listing: &Fields, place: &Place) -> Result<Cursor, VectorError> {
-        let place = serde_json::to_vec(place).map_err(|_| VectorError::NotIndexed)?;
+        let place = serde_json::to_vec(place).map_err(|_| VectorError::NotOrdered)?;
         Ok(Cursor(entered.context().cursor(listing, &place)?))
     }
 

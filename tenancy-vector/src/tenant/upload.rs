@@ -3,6 +3,7 @@
 use std::pin::pin;
 
 use futures_core::Stream;
+use tenancy_core::Face;
 
 use super::TenantVectors;
 use crate::error::VectorError;
@@ -98,8 +99,11 @@ impl TenantVectors {
             if count == 0 {
                 return Ok(done);
             }
-            let failed = |cause| UploadError { acknowledged: done, unknown: count, cause };
-            self.upsert(batch).await.map_err(failed)?;
+            self.upsert(batch).await.map_err(|cause| {
+                // A caller's mistake is found before anything is sent.
+                let unknown = if cause.face() == Face::Invalid { 0 } else { count };
+                UploadError { acknowledged: done, unknown, cause }
+            })?;
             done += count;
             acknowledged(done);
         }

@@ -6,33 +6,63 @@
 //! ```
 //! use std::time::Duration;
 //!
+//! use tenancy_core::{JobKind, JobTicket, Realm, TenantContext, TicketUse};
 //! use tenancy_vector::tiers::{MemoryTiers, Mover, Tier, TieredBackend};
 //! use tenancy_vector::*;
 //! # use tenancy_vector::conformance::ReferenceBackend as Shared;
 //! # use tenancy_vector::conformance::ReferenceBackend as Dedicated;
+//! # type Anything = Result<(), Box<dyn std::error::Error>>;
 //!
-//! # async fn run(realm: &tenancy_core::Realm, ctx: &tenancy_core::TenantContext) -> Result<(), Box<dyn std::error::Error>> {
+//! /// A tenant gets a place of its own. A move is a job: nobody waits for it, and a worker that dies is followed by another.
+//! struct Promote;
+//!
+//! impl JobKind for Promote {
+//!     const NAME: &'static str = "promote";
+//!     const QUEUE: &'static str = "vectors";
+//!     const MAX_TTL: Duration = Duration::from_secs(3600);
+//!     const USE: TicketUse = TicketUse::Repeatable; // opened again, it goes on where it was
+//! }
+//!
+//! /// In a request: the tenant itself is large now, and its context makes the ticket.
+//! async fn store(mine: &TenantVectors, ctx: &TenantContext, points: Vec<Point>)
+//! -> Result<Option<JobTicket<Promote>>, VectorError> {
+//!     mine.upsert(points).await?;
+//!     let is_large = mine.count(None).await? > LARGE;
+//!     Ok(if is_large { Some(ctx.ticket(b"", Promote::MAX_TTL)?) } else { None }) // into your queue
+//! }
+//! # const LARGE: u64 = 1;
+//!
+//! /// In a worker, from your queue. The tenant is served all the while. Failed or dropped: call it again.
+//! async fn work(realm: &Realm, mover: &Mover, ticket: JobTicket<Promote>) -> Anything {
+//!     let job = realm.worker().open(&ticket, Vec::new()).await?;
+//!     let copied = |points| println!("{points} points copied");
+//!     Ok(mover.scoped(job.context())?.move_to(Tier::Dedicated, copied).await?)
+//! }
+//!
+//! # async fn run(realm: &Realm, ctx: &TenantContext, points: Vec<Point>) -> Anything {
+//! // At start-up, in each process. With several of them: `PgTiers`.
 //! let schema = Schema::hybrid(3)?;
-//! // In several processes: `PgTiers`.
 //! let tiered = TieredBackend::new(Shared::new(), Dedicated::new(), MemoryTiers::new());
 //! # let tiered = tiered.patience(Duration::from_millis(50));
-//! let store = VectorStore::new(realm, tiered.clone(), schema.clone());
-//! let mine = store.scoped(ctx)?; // serves all the while
-//! # let id = ExternalId::parse("handbook#1")?;
-//! # mine.upsert(vec![Point::hybrid(id, vec![0.1, 0.2, 0.3], SparseVector::new(vec![7], vec![1.0])?, Default::default())?]).await?;
-//!
-//! // In a job, with a context from its ticket. Failed or dropped: call it again, it goes on where it was.
-//! let mover = Mover::new(realm, tiered, schema).scoped(ctx)?;
-//! mover.move_to(Tier::Dedicated, |points| println!("{points} points copied")).await?;
-//! assert_eq!(mover.placement().await?.tier(), Tier::Dedicated);
-//! assert_eq!(mine.count(None).await?, 1);
+//! let vectors = VectorStore::new(realm, tiered.clone(), schema.clone());
+//! let mover = Mover::new(realm, tiered, schema);
+//! # let mine = vectors.scoped(ctx)?;
+//! # let ticket = store(&mine, ctx, points).await?.ok_or("not large")?;
+//! # work(realm, &mover, ticket).await?;
+//! # assert_eq!(mover.scoped(ctx)?.placement().await?.tier(), Tier::Dedicated);
+//! # assert_eq!(mine.count(None).await?, 2);
 //! # Ok(())
 //! # }
 //! # tokio::runtime::Runtime::new().unwrap().block_on(async {
 //! #     let tenants = tenancy_testkit::TestTenants::new().await;
-//! #     run(tenants.realm(), &tenants.context("acme").await).await.unwrap();
+//! #     let point = |id| Point::hybrid(ExternalId::parse(id).unwrap(), vec![0.1; 3], SparseVector::empty(), Default::default());
+//! #     let points = vec![point("1").unwrap(), point("2").unwrap()];
+//! #     run(tenants.realm(), &tenants.context("acme").await, points).await.unwrap();
 //! # });
 //! ```
+//!
+//! Nobody moves a tenant without a context of that tenant: an operator's grant does not open one. Where people decide it, a
+//! service account of the tenant asks for the ticket.
 //!
 //! # How a life moves
 //!

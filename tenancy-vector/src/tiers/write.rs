@@ -99,7 +99,7 @@ impl TieredBackend {
     /// From the look that shows where the life is to the end of what is written then, no more than the patience passes.
     async fn in_time<T>(&self, step: impl Future<Output = Result<T, BackendError>>) -> Result<T, BackendError> {
         let done = tokio::time::timeout(self.patience, step).await;
-        done.unwrap_or_else(|_| Err(BackendError::failed("the write took too long")))
+        done.unwrap_or_else(|_| Err(BackendError::because("the write took too long")))
     }
 
     /// Where the life is once writes don't wait. Who has waited for too long lifts the pause: the mover that went away
@@ -180,9 +180,9 @@ enum Met {
 const fn is_over(written: &Result<(), BackendError>) -> bool {
     match written {
         Ok(())
-        | Err(
-            BackendError::Dropped | BackendError::Collision | BackendError::SchemaMismatch | BackendError::Denied(_),
-        ) => true,
+        | Err(BackendError::Dropped | BackendError::Collision | BackendError::Unfit(_) | BackendError::Denied(_)) => {
+            true
+        }
         Err(BackendError::BreakerOpen | BackendError::Failed(_)) => false,
     }
 }
@@ -240,7 +240,7 @@ fn both(keys: Vec<PointKey>, condition: Option<Condition>) -> Selector {
 fn key(scope: &VectorScope<'_>, stored: &StoredPayload) -> Result<PointKey, BackendError> {
     let own = stored.tag.as_ref().filter(|tag| tag.life == reserved::life(scope.life()));
     own.and_then(|tag| PointKey::of_digest(&tag.digest))
-        .ok_or_else(|| BackendError::failed("a point that is not the life's"))
+        .ok_or_else(|| BackendError::because("a point that is not the life's"))
 }
 
 /// How often a write that waits looks whether it may go on.

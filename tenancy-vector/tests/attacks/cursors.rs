@@ -38,7 +38,7 @@ pub(crate) async fn cursors_that_moved(house: House) {
     }
     assert!(matches!(
         house.acme.scroll(&plain().order(Order::ascending(key("lang"))), Some(&ordered)).await,
-        Err(VectorError::Denied(_) | VectorError::NotIndexed)
+        Err(VectorError::Denied(_) | VectorError::NotIndexed(_))
     ));
     let text = own.as_str();
     let turned: String = text.chars().rev().collect();

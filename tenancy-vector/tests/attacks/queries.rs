@@ -52,7 +52,7 @@ pub(crate) async fn examples_in_every_place(house: House) {
     for (who, name) in [(&house.acme, "mine"), (&house.globex, "theirs")] {
         who.upsert(vec![Point::new(id(name), Map::new()).unwrap()]).await.unwrap();
     }
-    assert!(matches!(house.acme.query(&like("mine")).await, Err(VectorError::NoVector)));
+    assert!(matches!(house.acme.query(&like("mine")).await, Err(VectorError::NoVector(_))));
     assert!(is_denied(&house.acme.query(&like("theirs")).await, Denial::NotVisible));
 }
 

@@ -124,7 +124,7 @@ pub(crate) async fn pages_have_every_point_once(tenants: &TestTenants, store: &V
     let before = mine.scroll(&later, page.next()).await;
     assert!(matches!(before, Err(VectorError::Denied(_))), "a cursor leads before the beginning: {before:?}");
     let unindexed = Scroll::new().order(Order::ascending(key("owner")));
-    assert!(matches!(mine.scroll(&unindexed, None).await, Err(VectorError::NotIndexed)));
+    assert!(matches!(mine.scroll(&unindexed, None).await, Err(VectorError::NotIndexed(_))));
 }
 
 /// V2: an example that is another tenant's and one that is nobody's are the same; one's own is not among the hits.

@@ -253,12 +253,12 @@ pub(crate) async fn wrong_calls_write_nothing(tenants: &TestTenants, store: &Vec
     let of_dimension = |n| Point::hybrid(id("A1"), vec![1.0; n], terms(&[7]), Map::new()).unwrap();
     for n in [1, DIMENSION - 1, DIMENSION + 1, 4096] {
         let refused = mine.upsert(vec![point("A0", 0.1, "a"), of_dimension(n)]).await;
-        assert!(matches!(refused, Err(VectorError::WrongDimension { expected: DIMENSION, found }) if found == n));
+        assert!(matches!(refused, Err(VectorError::WrongDimension { expected: DIMENSION, found, .. }) if found == n));
         let refused = mine.query(&VectorQuery::dense(vec![1.0; n]).unwrap()).await;
         assert!(matches!(refused, Err(VectorError::WrongDimension { .. })));
     }
     let twice = mine.upsert(vec![point("A1", 0.1, "a"), point("A2", 0.1, "a"), point("A1", 0.2, "a")]).await;
-    assert!(matches!(twice, Err(VectorError::DuplicateId)));
+    assert!(matches!(twice, Err(VectorError::DuplicateId { at: 2 })));
     let many = vec![id("A1"); TenantVectors::MAX_BATCH + 1];
     assert!(matches!(mine.get(&many).await, Err(VectorError::TooMany { .. })));
     assert!(matches!(mine.delete(&many).await, Err(VectorError::TooMany { .. })));

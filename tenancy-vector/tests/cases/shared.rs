@@ -178,7 +178,7 @@ pub(crate) async fn an_erased_corpus_takes_nothing_along(
             [read.query(&near()).await.map(|hits| hits.len()), read.facet(&owner(), None, 9).await.map(|all| all.len())]
         {
             assert!(
-                matches!(gone, Ok(0) | Err(VectorError::CorpusErased | VectorError::NotIndexed)),
+                matches!(gone, Ok(0) | Err(VectorError::CorpusErased | VectorError::NotIndexed(_))),
                 "{tenant}: {gone:?}"
             );
         }

@@ -77,7 +77,7 @@ async fn drift_of_corpora_is_found_before_serving() {
         library.world.server.run(&roles(breaks)).await;
         for store in [&shared, &reading] {
             let refused = store.prepare().await;
-            assert!(matches!(refused, Err(VectorError::SchemaMismatch)), "{mechanism}: {refused:?}");
+            assert!(matches!(refused, Err(VectorError::Unfit(_))), "{mechanism}: {refused:?}");
         }
         library.world.server.run(&roles(mends)).await;
         library.migrate().await;
@@ -92,5 +92,5 @@ async fn a_corpus_of_another_schema_is_refused() {
     let other = Schema::hybrid(cases::DIMENSION + 1).unwrap();
     let backend = library.backend(tenants.realm()).await;
     let shared = SharedVectors::new(tenants.realm(), &name("statutes"), backend, other);
-    assert!(matches!(shared.prepare().await, Err(VectorError::SchemaMismatch)));
+    assert!(matches!(shared.prepare().await, Err(VectorError::Unfit(_))));
 }

@@ -70,7 +70,7 @@ async fn drift_is_found_before_serving() {
     for (mechanism, breaks, mends) in DRIFTS {
         world.server.run(breaks).await;
         let refused = store.prepare().await;
-        assert!(matches!(refused, Err(VectorError::SchemaMismatch)), "{mechanism}: {refused:?}");
+        assert!(matches!(refused, Err(VectorError::Unfit(_))), "{mechanism}: {refused:?}");
         world.server.run(mends).await;
         world.migrate().await;
         store.prepare().await.unwrap_or_else(|error| panic!("positive control: {mechanism}: {error}"));
@@ -140,7 +140,7 @@ async fn a_store_of_another_schema_is_refused() {
     let (tenants, world) = (TestTenants::new().await, World::new(cases::schema()).await);
     let other = Schema::hybrid(cases::DIMENSION + 1).unwrap();
     let store = VectorStore::new(tenants.realm(), world.backend(tenants.realm()).await, other.clone());
-    assert!(matches!(store.prepare().await, Err(VectorError::SchemaMismatch)));
+    assert!(matches!(store.prepare().await, Err(VectorError::Unfit(_))));
     let mine = cases::of(&tenants, &store, "acme").await;
     let point = tenancy_vector::Point::hybrid(
         cases::id("A1"),
@@ -149,5 +149,5 @@ async fn a_store_of_another_schema_is_refused() {
         serde_json::Map::new(),
     );
     let refused = mine.upsert(vec![point.unwrap()]).await;
-    assert!(matches!(refused, Err(VectorError::SchemaMismatch)), "{refused:?}");
+    assert!(matches!(refused, Err(VectorError::Unfit(_))), "{refused:?}");
 }

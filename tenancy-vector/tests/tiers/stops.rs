@@ -74,7 +74,7 @@ impl Tiers for Watched {
             inner.notes.clear();
         }
         let stops = !inner.stop.is_empty() && serde_json::to_string(&to).unwrap().contains(&inner.stop);
-        if stops { Err(BackendError::failed("stopped")) } else { Ok(set) }
+        if stops { Err(BackendError::because("stopped")) } else { Ok(set) }
     }
 
     async fn note(&self, scope: &VectorScope<'_>, note: Note) -> Result<(), BackendError> {
@@ -191,7 +191,7 @@ pub(crate) struct Fails(pub(crate) Arc<AtomicU64>);
 impl Hooks for Fails {
     async fn before_write(&self, _request: &WriteRequest) -> Result<bool, BackendError> {
         let left = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
-        left.map(|_| true).map_err(|_| BackendError::failed("away"))
+        left.map(|_| true).map_err(|_| BackendError::because("away"))
     }
 }
 

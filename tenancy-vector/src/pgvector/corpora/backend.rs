@@ -59,7 +59,7 @@ impl PgCorpusBackend {
     fn reader(&self, scope: &VectorScope<'_>) -> Result<Tenant<'_>, BackendError> {
         match scope.asked_by() {
             AskedBy::Reader(context) => Tenant::reader(&self.database, &self.tables.pair, context, scope.life()),
-            AskedBy::Tenant(_) | AskedBy::Publisher | AskedBy::Erasure => Err(BackendError::failed(CORPORA_ALONE)),
+            AskedBy::Tenant(_) | AskedBy::Publisher | AskedBy::Erasure => Err(BackendError::because(CORPORA_ALONE)),
         }
     }
 
@@ -67,10 +67,10 @@ impl PgCorpusBackend {
     fn publisher(&self, scope: &VectorScope<'_>) -> Result<(&Login, Life), BackendError> {
         match scope.asked_by() {
             AskedBy::Publisher => {
-                let login = self.publisher.as_ref().ok_or_else(|| BackendError::failed(READS_ALONE))?;
+                let login = self.publisher.as_ref().ok_or_else(|| BackendError::because(READS_ALONE))?;
                 Ok((login, scope.life()))
             }
-            AskedBy::Tenant(_) | AskedBy::Reader(_) | AskedBy::Erasure => Err(BackendError::failed(CORPORA_ALONE)),
+            AskedBy::Tenant(_) | AskedBy::Reader(_) | AskedBy::Erasure => Err(BackendError::because(CORPORA_ALONE)),
         }
     }
 }
@@ -82,7 +82,7 @@ impl VectorBackend for PgCorpusBackend {
     /// and for this schema; and whether the role that publishes, where one was given, is one that policies hold.
     async fn prepare(&self, schema: &Schema) -> Result<(), BackendError> {
         if schema != self.tables.pair.schema() {
-            return Err(BackendError::SchemaMismatch);
+            return Err(BackendError::unfit("the tables were declared with another schema of vectors"));
         }
         drift::look(&self.database, &self.tables.pair).await?;
         if let Some(publisher) = &self.publisher {

@@ -19,7 +19,13 @@ pub(super) async fn look(database: &Database<Inspected>, tables: &Pair) -> Resul
     let is_good = is_protected(database, tables).await?
         && has_its_policies(database, tables).await?
         && is_made_for(database, tables).await?;
-    if is_good { Ok(()) } else { Err(BackendError::SchemaMismatch) }
+    if is_good {
+        Ok(())
+    } else {
+        Err(BackendError::unfit(
+            "the tables are not protected as the migration does it, or not made for this schema of vectors",
+        ))
+    }
 }
 
 /// Row level security, rights, and the key that closes a corpus.
