@@ -21,6 +21,11 @@ use crate::tiers::{Note, Notes, Placement, Tiers};
 /// their own: what a service's own SQL could set, an injected statement could set too, and a tenant's points would be
 /// looked for where they are not. The extension is not needed. Cheap to clone.
 ///
+/// The two tables are as old as the back ends, or nearly so: brought back from an older copy they say of a life that moved since
+/// that it is where it was. It reads as empty there, or as what was written there since. A move of it is refused as long as the
+/// other back end has a point that is not where the life is said to be ([`Misplaced`](crate::VectorError::Misplaced)), so none
+/// is lost; which of both is right nobody but an operator can tell. Restore them together with the back ends.
+///
 /// Each call is one statement, or several of which each leaves what the next can go on with: dropped, none is half done.
 ///
 /// ```no_run

@@ -57,16 +57,33 @@ impl Copier<'_> {
         Ok(())
     }
 
-    /// Whether the life's points can be where they are said to be. Not if some are in the other back end and none here; nor
-    /// if it is said that the life was never moved: then what is in the other may be the only copy, whatever was written
-    /// here since the placements were lost.
+    /// Whether the life's points can be where they are said to be. Not if some are in the other back end alone, as where the
+    /// placements were lost or are older than the back ends, whatever was written here since.
     pub(super) async fn ensure_placed(&self) -> Result<(), VectorError> {
-        let count = async |tier| {
-            let all = CountRequest { condition: None };
-            self.tiered.of(tier).count(&self.scope, all).await
-        };
-        let (here, others) = (count(self.at.reads).await?, count(self.at.reads.other()).await?);
-        if others == 0 || (here > 0 && !self.at.is_first()) { Ok(()) } else { Err(VectorError::Misplaced) }
+        let all = CountRequest { condition: None };
+        let others = self.tiered.of(self.at.reads.other()).count(&self.scope, all).await?;
+        if others == 0 || self.others_are_here().await? { Ok(()) } else { Err(VectorError::Misplaced) }
+    }
+
+    /// Whether each point of the other back end is here too, whatever it says there. As long as nothing was lost there is none,
+    /// so it costs nothing.
+    async fn others_are_here(&self) -> Result<bool, VectorError> {
+        let mut after = None;
+        loop {
+            let position = Position::After(after);
+            let request = ScrollRequest { condition: None, limit: PAGE, position, vectors: false };
+            let page = self.tiered.of(self.at.reads.other()).scroll(&self.scope, request).await?;
+            let keys = page.into_iter().map(|stored| Ok(answers::own(&self.points.owner, stored)?.0));
+            let keys = keys.collect::<Result<Vec<PointKey>, VectorError>>()?;
+            let here = self.tiered.of(self.at.reads).retrieve(&self.scope, keys.clone(), false).await?;
+            if here.len() < keys.len() {
+                return Ok(false);
+            }
+            after = keys.last().map(|key| key.engine_id());
+            if keys.len() < PAGE {
+                return Ok(true);
+            }
+        }
     }
 
     /// Takes all points out.

@@ -74,11 +74,6 @@ impl Placement {
         self.reads
     }
 
-    /// Whether reads have never turned, by what is recorded.
-    pub(super) const fn is_first(&self) -> bool {
-        self.turns == 0
-    }
-
     /// Whether a move has begun and is not over.
     #[must_use]
     pub const fn is_moving(&self) -> bool {

@@ -62,6 +62,44 @@ async fn a_change_of_a_large_life_is_noted_in_portions() {
     .await;
 }
 
+/// Placements of an older copy say that a life is where it was once: what it has elsewhere alone is not cleared away.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_life_that_moved_since_the_placements_were_copied_is_not_moved() {
+    in_time(async {
+        let house = House::new().await;
+        // As they were while the life was in the dedicated back end.
+        let older = MemoryTiers::new();
+        let then = TieredBackend::new(ReferenceBackend::new(), ReferenceBackend::new(), older.clone());
+        let then = Mover::new(house.tenants.realm(), then.patience(PATIENCE), cases::schema());
+        let acme = house.tenants.context("acme").await;
+        then.scoped(&acme).unwrap().move_to(Tier::Dedicated, |_| {}).await.unwrap();
+        let points: Vec<_> = (1..=300).map(|n| numbered(&format!("doc:{n}"), 1)).collect();
+        house.of("acme").await.upsert(points).await.unwrap();
+        house.move_to("acme", Tier::Dedicated).await.unwrap();
+        house.move_to("acme", Tier::Shared).await.unwrap();
+        assert_eq!(house.counts("acme").await, (300, 0));
+
+        let restored = TieredBackend::new(house.shared.clone(), house.dedicated.clone(), older).patience(PATIENCE);
+        let store = VectorStore::new(house.tenants.realm(), restored.clone(), cases::schema());
+        let mover = Mover::new(house.tenants.realm(), restored, cases::schema()).scoped(&acme).unwrap();
+        let mine = cases::of(&house.tenants, &store, "acme").await;
+        // Written where the placements say: all but the last, which is in the other back end alone.
+        let again: Vec<_> = (1..300).map(|n| numbered(&format!("doc:{n}"), 2)).collect();
+        for (written, counts) in [(again, (300, 299)), (vec![numbered("doc:301", 2)], (300, 300))] {
+            mine.upsert(written).await.unwrap();
+            let refused = mover.move_to(Tier::Shared, |_| {}).await;
+            assert!(matches!(refused, Err(VectorError::Misplaced)), "{refused:?}");
+            assert_eq!(house.counts("acme").await, counts, "nothing was cleared");
+        }
+        // What is written again is not there alone.
+        mine.upsert(vec![numbered("doc:300", 2)]).await.unwrap();
+        mover.move_to(Tier::Shared, |_| {}).await.unwrap();
+        assert_eq!(house.counts("acme").await, (301, 0));
+        assert!(all(&mine).await.values().all(|n| *n == 2));
+    })
+    .await;
+}
+
 /// Placements that were lost say that a life is where it has nothing: what it has elsewhere is not cleared away.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_life_that_is_not_where_it_is_said_to_be_is_not_moved() {
@@ -87,6 +125,12 @@ async fn a_life_that_is_not_where_it_is_said_to_be_is_not_moved() {
         assert!(matches!(refused, Err(VectorError::Misplaced)), "{refused:?}");
         assert_eq!(house.counts("acme").await, (1, 1), "nothing was cleared");
         move_to("globex").await.expect("who has nothing anywhere is moved");
+        // What was written meanwhile is there alone: whether it is wanted is not the mover's to say.
+        let refused = house.move_to("acme", Tier::Shared).await;
+        assert!(matches!(refused, Err(VectorError::Misplaced)), "{refused:?}");
+        let store = VectorStore::new(house.tenants.realm(), house.shared.clone(), cases::schema());
+        let gone = cases::of(&house.tenants, &store, "acme").await.delete(&[cases::id("doc:2")]).await.unwrap();
+        assert_eq!(gone.removed(), 1);
         house.move_to("acme", Tier::Shared).await.expect("and who is where it is said to be");
         assert_eq!(house.counts("acme").await, (1, 0));
     })
