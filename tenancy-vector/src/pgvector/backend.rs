@@ -10,7 +10,7 @@ use tenancy_pg::{Database, Inspected, TxOptions};
 use super::error::PgVectorError;
 use super::login::Login;
 use super::session::{Tenant, within};
-use super::tables::PgVectorTables;
+use super::tables::{ERASES, PgVectorTables};
 use super::{drift, erase, gather, reads, write};
 use crate::backend::{ScoredPayload, StoredPayload, VectorBackend};
 use crate::error::BackendError;
@@ -28,22 +28,33 @@ use crate::scope::{AskedBy, VectorScope};
 pub struct PgVectorBackend {
     database: Database<Inspected>,
     tables: PgVectorTables,
-    eraser: Login,
+    eraser: Option<Login>,
 }
 
 impl PgVectorBackend {
-    /// On a database of the store's realm that was inspected by these tables. The login is that of the role that
-    /// [`PgVectorTables::migration_sql`] lets drop lives; it is used for nothing else, and not before a life is dropped.
+    /// On a database of the store's realm that was inspected by these tables. It reads and writes; whoever is to erase gives
+    /// it a login with [`erasing_as`](Self::erasing_as).
     ///
     /// # Errors
     /// [`PgVectorError::NotDeclared`].
-    pub fn new(
-        database: Database<Inspected>,
-        tables: PgVectorTables,
-        eraser: PgConnectOptions,
-    ) -> Result<Self, PgVectorError> {
+    pub fn new(database: Database<Inspected>, tables: PgVectorTables) -> Result<Self, PgVectorError> {
         tables.ensure_declared(database.declaration())?;
-        Ok(Self { database, tables, eraser: Login::new(eraser) })
+        Ok(Self { database, tables, eraser: None })
+    }
+
+    /// With the login of the role that [`PgVectorTables::migration_sql`] lets drop lives, for the process that erases tenants:
+    /// without it an erasure fails there, and nothing is dropped. It is used for nothing else, each time on a connection of
+    /// its own. [`prepare`](crate::VectorStore::prepare) logs in and looks whether the role can do what it must, and reaches no
+    /// other tenant table; another pair of tables has another role.
+    #[must_use]
+    pub fn erasing_as(mut self, login: PgConnectOptions) -> Self {
+        let tables = &self.tables;
+        self.eraser = Some(Login::new(login, "drops lives", &self.database, |table| tables.is_ours(table)));
+        self
+    }
+
+    fn eraser(&self) -> Result<&Login, BackendError> {
+        self.eraser.as_ref().ok_or_else(|| BackendError::because(SERVES_ALONE))
     }
 
     fn tenant(&self, scope: &VectorScope<'_>) -> Result<Tenant<'_>, BackendError> {
@@ -59,12 +70,16 @@ impl PgVectorBackend {
 #[deny(clippy::missing_trait_methods)]
 impl VectorBackend for PgVectorBackend {
     /// Makes nothing, since the service's role is not the owner: looks whether what the owner's migration made is there,
-    /// protected, and for this schema.
+    /// protected, and for this schema; and whether the role that drops lives, where one was given, can do that and no more.
     async fn prepare(&self, schema: &Schema) -> Result<(), BackendError> {
         if schema != self.tables.pair.schema() {
             return Err(BackendError::unfit("the tables were declared with another schema of vectors"));
         }
-        drift::look(&self.database, &self.tables.pair).await
+        drift::look(&self.database, &self.tables.pair).await?;
+        match &self.eraser {
+            Some(eraser) => eraser.look(&self.tables.pair, ERASES, &self.tables.erased_by()).await,
+            None => Ok(()),
+        }
     }
 
     async fn write(&self, scope: &VectorScope<'_>, request: WriteRequest) -> Result<(), BackendError> {
@@ -113,13 +128,13 @@ impl VectorBackend for PgVectorBackend {
     }
 
     async fn drop_partition(&self, scope: &VectorScope<'_>) -> Result<(), BackendError> {
-        erase::drop_life(&self.eraser, &self.tables.pair, life_of_a_tenant(scope)?).await
+        erase::drop_life(self.eraser()?, &self.tables.pair, life_of_a_tenant(scope)?).await
     }
 
     /// What is gone is gone for every reader at once. Its bytes stay in the files of the server until those are written
     /// anew, so the best it says is [`LogicalOnly`](StoreVerdict::LogicalOnly).
     async fn verify_dropped(&self, scope: &VectorScope<'_>) -> Result<StoreVerdict, BackendError> {
-        erase::verify(&self.eraser, &self.tables.pair, life_of_a_tenant(scope)?).await
+        erase::verify(self.eraser()?, &self.tables.pair, life_of_a_tenant(scope)?).await
     }
 }
 
@@ -136,4 +151,5 @@ impl fmt::Debug for PgVectorBackend {
     }
 }
 
+const SERVES_ALONE: &str = "no login was given to drop lives with (PgVectorBackend::erasing_as)";
 const TENANTS_ALONE: &str = "these tables keep points of tenants alone: shared corpora have a back end of their own";

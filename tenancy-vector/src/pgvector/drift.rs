@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 use tenancy_pg::sqlx;
-use tenancy_pg::{Code, Database, Inspected, PgError};
+use tenancy_pg::{Code, Database, Finding, Inspected, PgError};
 
 use super::error::refused;
 use super::pair::Pair;
+use super::unfit::Unfit;
 use crate::error::BackendError;
 use crate::schema::Schema;
 
@@ -15,31 +16,53 @@ use crate::schema::Schema;
 pub(super) async fn look(database: &Database<Inspected>, tables: &Pair) -> Result<(), BackendError> {
     let inspection = match database.reinspect().await {
         Ok(inspection) => inspection,
-        Err(PgError::Inspection(_)) => {
-            return Err(BackendError::unfit("the tables are not protected, or not made for this schema of vectors"));
+        Err(PgError::Inspection(report)) => {
+            // What is wrong with these tables tells more here than what is wrong elsewhere.
+            let worst = report.fatal().find(|finding| is_of(finding, tables)).or_else(|| report.fatal().next());
+            return Err(
+                worst.map_or_else(|| refused(PgError::Inspection(report.clone())), |finding| found(finding).into())
+            );
         }
         Err(error) => return Err(refused(error)),
     };
-    // Of an object in a table the inspection says `index ON table`.
-    let ours = |object: &str| [&tables.points, &tables.lives].into_iter().any(|table| object.ends_with(table.as_str()));
-    if inspection.findings.iter().any(|finding| GRAVE.contains(&finding.code) && ours(&finding.object)) {
-        return Err(BackendError::unfit("the tables are not protected, or not made for this schema of vectors"));
+    let grave = |finding: &&Finding| GRAVE.contains(&finding.code) && is_of(finding, tables);
+    if let Some(finding) = inspection.findings.iter().find(grave) {
+        return Err(found(finding).into());
     }
-    if is_made_for(database, tables).await? {
-        Ok(())
-    } else {
-        Err(BackendError::unfit("the tables are not protected, or not made for this schema of vectors"))
-    }
+    is_keyed(database, tables).await?;
+    is_made_for(database, tables).await
+}
+
+/// Of an object in a table the inspection says `index ON table`, and of a column `table.column`.
+fn is_of(finding: &Finding, tables: &Pair) -> bool {
+    let object = finding.object.as_str();
+    [&tables.points, &tables.lives].into_iter().any(|table| object.contains(table.as_str()))
+}
+
+fn found(finding: &Finding) -> Unfit {
+    Unfit::Found { code: finding.code.as_str(), title: finding.code.title(), object: finding.object.clone() }
+}
+
+/// Whether points refer to lives with the flag, so that one that is closed takes none.
+pub(super) async fn is_keyed(database: &Database<Inspected>, tables: &Pair) -> Result<(), BackendError> {
+    let keyed = sqlx::query_scalar(KEYED).bind(&tables.points).bind(&tables.lives);
+    let keyed: bool = keyed.fetch_one(&database.untenanted()).await.map_err(refused)?;
+    let what = "does not refer to the table of lives by the migration's key: what was dropped would take points again";
+    if keyed { Ok(()) } else { Err(Unfit::Table { table: tables.points.clone(), what }.into()) }
 }
 
 /// Whether they were made for the vectors that are to be kept there.
-pub(super) async fn is_made_for(database: &Database<Inspected>, tables: &Pair) -> Result<bool, BackendError> {
+pub(super) async fn is_made_for(database: &Database<Inspected>, tables: &Pair) -> Result<(), BackendError> {
+    let table = || tables.points.clone();
     if made_for(database, tables).await?.as_ref() != Some(tables.schema()) {
-        return Ok(false);
+        return Err(Unfit::OtherSchema { table: table() }.into());
     }
     let there = columns(database, tables).await?;
     let wanted = tables.columns().iter().flat_map(super::columns::Column::parts);
-    Ok(wanted.into_iter().all(|part| there.contains(&part)))
+    match wanted.into_iter().find(|part| !there.contains(part)) {
+        Some((column, kind)) => Err(Unfit::Column { table: table(), column, kind }.into()),
+        None => Ok(()),
+    }
 }
 
 /// The schema that the table's comment names.
@@ -57,6 +80,11 @@ async fn columns(database: &Database<Inspected>, tables: &Pair) -> Result<BTreeS
         sqlx::query_as(COLUMNS).bind(&tables.points).fetch_all(&database.untenanted()).await.map_err(refused)?;
     Ok(rows.into_iter().collect())
 }
+
+const KEYED: &str = "
+select exists (select from pg_catalog.pg_constraint f
+               where f.conrelid = pg_catalog.to_regclass($1) and f.confrelid = pg_catalog.to_regclass($2)
+                 and f.contype = 'f' and f.convalidated and pg_catalog.array_length(f.conkey, 1) = 2)";
 
 const COLUMNS: &str = "
 select a.attname::text, pg_catalog.regexp_replace(pg_catalog.format_type(a.atttypid, a.atttypmod), '^.*[.]', '')

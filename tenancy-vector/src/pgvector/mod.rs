@@ -16,7 +16,8 @@
 //! let declaration = Declaration::builder().tenant_table(points).tenant_table(lives).build()?;
 //! // The owner has run `tables.migration_sql(&declaration, "app", "vector_eraser")`.
 //! let database = Database::open(realm, PgOptions::new("postgres://app@db.internal/rag".parse()?), &declaration).await?;
-//! let backend = PgVectorBackend::new(database, tables, "postgres://vector_eraser@db.internal/rag".parse()?)?;
+//! let backend = PgVectorBackend::new(database, tables)?
+//!     .erasing_as("postgres://vector_eraser@db.internal/rag".parse()?); // only where tenants are erased
 //!
 //! let store = VectorStore::new(realm, backend, schema);
 //! store.prepare().await?; // refuses tables that are not protected, or were made for another schema
@@ -51,7 +52,8 @@
 //!
 //! # Dropping a life
 //!
-//! A role of its own deletes the points and closes the life in the second table. The server does not close one while a point
+//! A role of its own deletes the points and closes the life in the second table; a process that only serves has no login of
+//! it ([`PgVectorBackend::erasing_as`]). The server does not close one while a point
 //! is left, and takes no point of one that is closed: a late writer is refused, in whichever process and for good. The verdict
 //! rests on two counts, one of them by a scan that asks no index. It says nothing of files: deleted rows are in them until
 //! `VACUUM FULL`, and in write-ahead logs and backups for longer.
@@ -120,13 +122,16 @@ mod json;
 mod key;
 mod login;
 mod pair;
+mod policies;
 mod reach;
 mod reads;
 mod registry;
+mod rights;
 mod rows;
 mod session;
 mod tables;
 mod tiers;
+mod unfit;
 mod write;
 
 // The public interface is:

@@ -8,6 +8,8 @@ use tenancy_pg::{Declaration, RowKeyType, TenantTable};
 use super::error::PgVectorError;
 use super::key::{Key, KeyKind};
 use super::pair::{Pair, Whose, names, quoted};
+use super::policies::Wanted;
+use super::rights;
 use crate::name::VectorName;
 use crate::schema::Schema;
 
@@ -139,6 +141,27 @@ impl PgVectorTables {
         self.declared.iter().any(same)
     }
 
+    /// The policies of the role that drops lives, as the catalog prints them to it.
+    pub(super) fn erased_by(&self) -> [Wanted; 3] {
+        let [erasing, erasing_life] = Whose::Tenants.settings();
+        let bound = |column: &str, setting: &str, kind: &str| {
+            let key = format!("NULLIF(current_setting('{setting}'::text, true), ''::text)");
+            if kind == "text" { format!("({column} = {key})") } else { format!("({column} = ({key})::{kind})") }
+        };
+        let [of_owner, of_life] =
+            [bound(self.pair.owner(), erasing, self.pair.keys.sql()), bound("life", erasing_life, "uuid")];
+        let all = |on_points, bound: &str| Wanted {
+            on_points,
+            name: ERASER,
+            command: "*",
+            is_ours: true,
+            reads: bound.to_owned(),
+            writes: Some(bound.to_owned()),
+        };
+        let verifier = Wanted { name: VERIFIER, command: "r", writes: None, ..all(true, &of_life) };
+        [all(true, &of_owner), verifier, all(false, &of_life)]
+    }
+
     fn rights_sql(&self, app: &str, eraser: &str) -> String {
         let Pair { points, lives, namespace, .. } = &self.pair;
         let [erasing, erasing_life] = Whose::Tenants.settings();
@@ -156,17 +179,24 @@ impl PgVectorTables {
                 "REVOKE ALL ON {relation} FROM {app}, {eraser};
 GRANT {of_app} ON {relation} TO {app};
 GRANT {of_eraser} ON {relation} TO {eraser};
-DROP POLICY IF EXISTS tenancy_vector_eraser ON {relation};
-CREATE POLICY tenancy_vector_eraser ON {relation} FOR ALL TO {eraser} USING ({bound}) WITH CHECK ({bound});
+DROP POLICY IF EXISTS {ERASER} ON {relation};
+CREATE POLICY {ERASER} ON {relation} FOR ALL TO {eraser} USING ({bound}) WITH CHECK ({bound});
 "
             );
         }
         // Points of a life whose row among the lives is gone, to be counted.
         let of_life = format!("life = nullif(current_setting('{erasing_life}', true), '')::uuid");
         sql + &format!(
-            "DROP POLICY IF EXISTS tenancy_vector_verifier ON {points};
-CREATE POLICY tenancy_vector_verifier ON {points} FOR SELECT TO {eraser} USING ({of_life});
+            "DROP POLICY IF EXISTS {VERIFIER} ON {points};
+CREATE POLICY {VERIFIER} ON {points} FOR SELECT TO {eraser} USING ({of_life});
 "
         )
     }
 }
+
+/// What the role that drops lives is to have.
+pub(super) const ERASES: rights::Wanted =
+    rights::Wanted { points: &["SELECT", "DELETE"], lives: &["SELECT", "INSERT", "UPDATE (open)"] };
+
+const ERASER: &str = "tenancy_vector_eraser";
+const VERIFIER: &str = "tenancy_vector_verifier";

@@ -171,7 +171,7 @@ async fn a_role_that_can_do_more_publishes_nothing() {
         let grant = corpora_cases::grant(&tenants, Reach::Corpus(name)).await;
         let writer = shared.publish(&grant).await.unwrap();
         let refused = writer.change(vec![Change::Delete(Select::All)]).await;
-        assert!(matches!(refused, Err(VectorError::Backend(_))), "{mechanism}: {refused:?}");
+        assert!(matches!(refused, Err(VectorError::Unfit(_))), "{mechanism}: {refused:?}");
         assert!(writer.erase().await.is_err(), "{mechanism}");
         server.run(&format!("{takes};")).await;
     }

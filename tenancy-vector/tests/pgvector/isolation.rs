@@ -146,9 +146,9 @@ async fn tables_that_were_not_inspected_are_refused() {
     let (tenants, world) = filled().await;
     let database = world.database(tenants.realm()).await;
     let others = PgVectorTables::new("public", "other", &cases::schema()).unwrap();
-    let refused = PgVectorBackend::new(database.clone(), others, world.eraser());
+    let refused = PgVectorBackend::new(database.clone(), others);
     assert!(matches!(refused, Err(PgVectorError::NotDeclared { .. })));
-    assert!(PgVectorBackend::new(database, world.tables.clone(), world.eraser()).is_ok(), "positive control");
+    assert!(PgVectorBackend::new(database, world.tables.clone()).is_ok(), "positive control");
     let long = Schema::new().with(VectorName::parse(&"a".repeat(62)).unwrap(), VectorKind::Sparse).unwrap();
     assert!(matches!(PgVectorTables::new("public", "chunk", &long), Err(PgVectorError::VectorName { limit: 61 })));
     let wide = Schema::dense(16_001).unwrap();

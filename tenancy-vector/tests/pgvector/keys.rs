@@ -137,7 +137,7 @@ async fn row_keys_of_another_type_are_refused() {
     let [(keys, _, row_keys), _] = kinds();
     let (tenants, world) = world(keys, &row_keys, cases::schema()).await;
     let uuids = World::bare(cases::schema()).await.tables;
-    let refused = PgVectorBackend::new(world.database(tenants.realm()).await, uuids, world.eraser());
+    let refused = PgVectorBackend::new(world.database(tenants.realm()).await, uuids);
     assert!(matches!(refused, Err(PgVectorError::NotDeclared { .. })));
     let store = world.store(&tenants).await;
     let unfit = cases::of(&tenants, &store, "acme").await;

@@ -14,6 +14,7 @@ mod corpora_cases;
 mod corpora_drift;
 mod corpora_ended;
 mod dropping;
+mod eraser;
 #[path = "../cases/handle.rs"]
 mod handle;
 mod isolation;

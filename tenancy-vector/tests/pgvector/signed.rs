@@ -7,7 +7,7 @@ use tenancy_pg::{
 };
 use tenancy_testkit::{APP, OWNER, TestTenants};
 use tenancy_vector::pgvector::PgVectorBackend;
-use tenancy_vector::{Schema, VectorStore};
+use tenancy_vector::{Schema, VectorError, VectorStore};
 
 use crate::world::{ERASER, World};
 use crate::{cases, handle};
@@ -40,7 +40,7 @@ pub(crate) async fn database(tenants: &TestTenants, world: &World, key: SigningK
 async fn store(tenants: &TestTenants) -> VectorStore {
     let (world, key) = world(tenants, handle::schema(), None).await;
     let database = database(tenants, &world, key).await;
-    let backend = PgVectorBackend::new(database, world.tables.clone(), world.eraser()).unwrap();
+    let backend = PgVectorBackend::new(database, world.tables.clone()).unwrap().erasing_as(world.eraser());
     let store = VectorStore::new(tenants.realm(), backend, handle::schema());
     store.prepare().await.unwrap();
     store
@@ -59,6 +59,25 @@ async fn every_kind_of_query_finds_ones_own() {
     let tenants = TestTenants::new().await;
     let store = store(&tenants).await;
     handle::every_kind_of_query_finds_ones_own(&tenants, &store).await;
+}
+
+/// The policies call the verifier, and whoever may not call that can't even look.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_eraser_that_was_forgotten_is_found_before_serving() {
+    let tenants = TestTenants::new().await;
+    let (world, key) = world(&tenants, handle::schema(), None).await;
+    let database = database(&tenants, &world, key).await;
+    let forgotten = format!("forgotten_of_{}", world.server.name());
+    world.server.run(&format!("create role \"{forgotten}\" login")).await;
+    world.server.run_as_owner(&world.tables.migration_sql(&world.declaration, APP, &forgotten).unwrap()).await;
+    let backend = PgVectorBackend::new(database, world.tables.clone()).unwrap();
+    let store =
+        VectorStore::new(tenants.realm(), backend.erasing_as(world.server.options(&forgotten)), handle::schema());
+    let refused = store.prepare().await;
+    let Err(VectorError::Unfit(why)) = refused else { panic!("{refused:?}") };
+    assert!(why.to_string().contains("signed_schema_sql"), "{why}");
+    world.server.run(&signed_schema_sql(&world.declaration, OWNER, &[APP, ERASER, &forgotten])).await;
+    store.prepare().await.unwrap();
 }
 
 /// The role that drops lives needs no seal.

@@ -9,56 +9,95 @@ use tenancy_vector::{Schema, VectorError, VectorStore};
 use crate::cases;
 use crate::world::{ERASER, World};
 
-/// Each with what takes it back, after which the tables are good again.
-const DRIFTS: &[(&str, &str, &str)] = &[
+/// Each with what takes it back, after which the tables are good again, and what is said of it.
+const DRIFTS: &[(&str, &str, &str, &str)] = &[
     (
         "no row level security",
         "alter table chunk disable row level security",
         "alter table chunk enable row level security",
+        "PG009",
     ),
-    ("not forced", "alter table chunk no force row level security", "alter table chunk force row level security"),
+    (
+        "not forced",
+        "alter table chunk no force row level security",
+        "alter table chunk force row level security",
+        "PG010 (row level security is not forced) at \"public\".\"chunk\":",
+    ),
     (
         "lives not forced",
         "alter table chunk_life no force row level security",
         "alter table chunk_life force row level security",
+        "PG010 (row level security is not forced) at \"public\".\"chunk_life\":",
     ),
-    ("no policy", "drop policy tenancy_row_key on chunk", ""),
-    ("a policy for everybody", "create policy wide on chunk using (true)", "drop policy wide on chunk"),
+    ("no policy", "drop policy tenancy_row_key on chunk", "", "PG014"),
+    ("a policy for everybody", "create policy wide on chunk using (true)", "drop policy wide on chunk", "PG012"),
     (
         "a tenant column that may be empty",
         "alter table chunk_life drop constraint chunk_life_pkey; alter table chunk_life alter tenant_id drop not null",
         "alter table chunk_life add primary key (tenant_id)",
+        "PG011",
     ),
     (
         "a vector index across tenants",
         "create index wide on chunk using hnsw (v_dense vector_ip_ops)",
         "drop index wide",
+        "PG042",
     ),
     (
         "a vector index of several tenants",
         "create index wide on chunk using hnsw (v_dense vector_ip_ops) where open",
         "drop index wide",
+        "PG042",
     ),
     (
         "another dimension",
         "alter table chunk alter v_dense type vector(5)",
         "alter table chunk alter v_dense type vector(4)",
+        "\"public\".\"chunk\" has no column v_dense of the type vector(4)",
     ),
-    ("no dimension", "alter table chunk alter v_dense type vector", "alter table chunk alter v_dense type vector(4)"),
-    ("a vector less", "alter table chunk rename v_dense to v_other", "alter table chunk rename v_other to v_dense"),
-    ("a comment that says another schema", "comment on table chunk is '{}'", ""),
-    ("a right to change lives", "grant update on chunk_life to app", "revoke update on chunk_life from app"),
+    (
+        "no dimension",
+        "alter table chunk alter v_dense type vector",
+        "alter table chunk alter v_dense type vector(4)",
+        "has no column v_dense of the type vector(4)",
+    ),
+    (
+        "a vector less",
+        "alter table chunk rename v_dense to v_other",
+        "alter table chunk rename v_other to v_dense",
+        "has no column v_dense of the type vector(4)",
+    ),
+    (
+        "a comment that says another schema",
+        "comment on table chunk is '{}'",
+        "",
+        "was made for another schema of vectors",
+    ),
+    ("a right to change lives", "grant update on chunk_life to app", "revoke update on chunk_life from app", "PG060"),
     (
         "a right to open lives",
         "grant update (open) on chunk_life to app",
         "revoke update (open) on chunk_life from app",
+        "PG060",
     ),
-    ("a right to remove lives", "grant delete on chunk_life to public", "revoke delete on chunk_life from public"),
+    (
+        "a right to remove lives",
+        "grant delete on chunk_life to public",
+        "revoke delete on chunk_life from public",
+        "PG060",
+    ),
     (
         "a key that removes lives along",
         "create table owners (tenant_id uuid primary key); grant delete on owners to app;
          alter table chunk_life add constraint k foreign key (tenant_id) references owners on delete cascade",
         "drop table owners cascade",
+        "PG041",
+    ),
+    (
+        "points that do not refer to lives",
+        "alter table chunk drop constraint chunk_tenant_id_open_fkey",
+        "alter table chunk add constraint chunk_tenant_id_open_fkey foreign key (tenant_id, open) references chunk_life (tenant_id, open)",
+        "does not refer to the table of lives",
     ),
 ];
 
@@ -67,10 +106,11 @@ async fn drift_is_found_before_serving() {
     let (tenants, world) = (TestTenants::new().await, World::new(cases::schema()).await);
     let store = world.store(&tenants).await;
     store.prepare().await.unwrap();
-    for (mechanism, breaks, mends) in DRIFTS {
+    for (mechanism, breaks, mends, said) in DRIFTS {
         world.server.run(breaks).await;
         let refused = store.prepare().await;
-        assert!(matches!(refused, Err(VectorError::Unfit(_))), "{mechanism}: {refused:?}");
+        let Err(VectorError::Unfit(why)) = refused else { panic!("{mechanism}: {refused:?}") };
+        assert!(why.to_string().contains(said), "{mechanism}: {why}");
         world.server.run(mends).await;
         world.migrate().await;
         store.prepare().await.unwrap_or_else(|error| panic!("positive control: {mechanism}: {error}"));
@@ -94,7 +134,7 @@ async fn lives_are_declared_as_append_only() {
         world.server.run_as_owner(&grant_sql(&declaration, APP)).await;
         let options = PgOptions::new(world.server.app_options());
         let database = Database::open(tenants.realm(), options, &declaration).await.unwrap();
-        match PgVectorBackend::new(database, world.tables.clone(), world.eraser()) {
+        match PgVectorBackend::new(database, world.tables.clone()) {
             Ok(_) => assert!(is_fit, "{mechanism}"),
             Err(refused) => {
                 let needed = r#"{ table = "chunk_life", column = "tenant_id", type = "uuid", append-only = true }"#;

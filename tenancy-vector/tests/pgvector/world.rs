@@ -51,7 +51,7 @@ impl World {
 
     pub(crate) async fn backend(&self, realm: &Realm) -> PgVectorBackend {
         let database = self.database(realm).await;
-        PgVectorBackend::new(database, self.tables.clone(), self.eraser()).unwrap()
+        PgVectorBackend::new(database, self.tables.clone()).unwrap().erasing_as(self.eraser())
     }
 
     pub(crate) async fn store(&self, tenants: &TestTenants) -> VectorStore {

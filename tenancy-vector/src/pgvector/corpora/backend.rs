@@ -12,7 +12,7 @@ use super::super::login::Login;
 use super::super::session::{Tenant, within};
 use super::super::{erase, gather, reads, write};
 use super::drift;
-use super::tables::PgCorpusTables;
+use super::tables::{PUBLISHES, PgCorpusTables, published_by};
 use crate::backend::{ScoredPayload, StoredPayload, VectorBackend};
 use crate::error::BackendError;
 use crate::filter::FilterValue;
@@ -52,7 +52,7 @@ impl PgCorpusBackend {
     /// of tenants, is refused.
     #[must_use]
     pub fn publishing_as(mut self, login: PgConnectOptions) -> Self {
-        self.publisher = Some(Login::new(login).apart_from_tenants(self.database.declaration()));
+        self.publisher = Some(Login::new(login, "publishes", &self.database, |_no_tenants| false));
         self
     }
 
@@ -79,14 +79,15 @@ impl PgCorpusBackend {
 #[deny(clippy::missing_trait_methods)]
 impl VectorBackend for PgCorpusBackend {
     /// Makes nothing, since neither role is the owner: looks whether what the owner's migration made is there, protected,
-    /// and for this schema; and whether the role that publishes, where one was given, is one that policies hold.
+    /// and for this schema; and whether the role that publishes, where one was given, is one that policies hold, with the
+    /// rights that the migration gives and no other.
     async fn prepare(&self, schema: &Schema) -> Result<(), BackendError> {
         if schema != self.tables.pair.schema() {
             return Err(BackendError::unfit("the tables were declared with another schema of vectors"));
         }
         drift::look(&self.database, &self.tables.pair).await?;
         if let Some(publisher) = &self.publisher {
-            publisher.connect(&self.tables.pair).await?;
+            publisher.look(&self.tables.pair, PUBLISHES, &published_by(true)).await?;
         }
         Ok(())
     }

@@ -7,6 +7,8 @@ use tenancy_pg::{Declaration, Relation, RowKeyType, TenantTable};
 use super::super::error::PgVectorError;
 use super::super::key::Key;
 use super::super::pair::{Pair, Whose, quoted, quoted_text};
+use super::super::policies::Wanted;
+use super::super::rights;
 use crate::name::VectorName;
 use crate::schema::Schema;
 
@@ -108,8 +110,20 @@ CREATE POLICY {PUBLISHER} ON {relation} FOR ALL TO {publisher} USING ({bound}) W
         if self.is_declared(declaration) {
             return Ok(());
         }
-        let [schema, table] = [&self.schema, &self.table].map(|name| Value::from(name.as_str()));
-        Err(PgVectorError::CorporaNotDeclared { entries: format!("{{ schema = {schema}, table = {table} }}") })
+        Err(PgVectorError::CorporaNotDeclared { entries: self.to_toml() })
+    }
+
+    /// What to declare, as an entry of `global-tables` in the `[database]` section of `tenancy.toml`.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        // A basic string of TOML is one of JSON, but for one character.
+        let quoted = |name: &str| Value::from(name).to_string().replace('\u{7f}', "\\u007f");
+        let (schema, table) = (quoted(&self.schema), quoted(&self.table));
+        if self.schema == "public" {
+            format!("{{ table = {table} }}")
+        } else {
+            format!("{{ schema = {schema}, table = {table} }}")
+        }
     }
 
     /// The statement that makes the index of one corpus on a dense vector, approximate as such indexes are: how many points
@@ -169,11 +183,23 @@ fn publishing() -> String {
     format!("corpus = nullif(current_setting('{setting}', true), '')::uuid")
 }
 
-/// As the catalog prints [`publishing`].
-pub(super) fn publishing_printed() -> String {
+/// The policies of the role that publishes, as the catalog prints them to it or to another.
+pub(super) fn published_by(is_ours: bool) -> [Wanted; 2] {
     let [setting, _] = Whose::Corpora.settings();
-    format!("(corpus = (NULLIF(current_setting('{setting}'::text, true), ''::text))::uuid)")
+    let bound = format!("(corpus = (NULLIF(current_setting('{setting}'::text, true), ''::text))::uuid)");
+    [true, false].map(|on_points| Wanted {
+        on_points,
+        name: PUBLISHER,
+        command: "*",
+        is_ours,
+        reads: bound.clone(),
+        writes: Some(bound.clone()),
+    })
 }
 
+/// What the role that publishes is to have.
+pub(super) const PUBLISHES: rights::Wanted =
+    rights::Wanted { points: &["SELECT", "INSERT", "UPDATE", "DELETE"], lives: &["SELECT", "INSERT", "UPDATE (open)"] };
+
 pub(super) const READER: &str = "tenancy_corpus_reader";
-pub(super) const PUBLISHER: &str = "tenancy_corpus_publisher";
+const PUBLISHER: &str = "tenancy_corpus_publisher";
