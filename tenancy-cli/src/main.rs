@@ -13,6 +13,7 @@
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 mod args;
+mod around;
 mod failure;
 mod fix_sql;
 mod init;

@@ -9,6 +9,7 @@ use tenancy_vector::pgvector::{PgCorpusTables, PgVectorError, PgVectorTables};
 use tenancy_vector::{Schema, VectorName};
 
 use crate::args::{Declared, row_key};
+use crate::around::Around;
 use crate::failure::Failure;
 use crate::output::print;
 use crate::verdict::Verdict;
@@ -18,6 +19,7 @@ use crate::verdict::Verdict;
 pub(crate) enum Options {
     /// Print the migration that makes the tables of tenants' vectors, TABLE and TABLE_life, and protects them. Both are to
     /// be declared as tenant tables, TABLE_life as append-only. For the owner.
+    #[command(after_help = TABLES)]
     Tables {
         #[command(flatten)]
         made: Made,
@@ -27,6 +29,7 @@ pub(crate) enum Options {
     },
     /// Print the migration that makes the tables of shared corpora, TABLE and TABLE_life, and protects them. TABLE is to be
     /// declared as a global table. For the owner.
+    #[command(after_help = CORPORA)]
     Corpora {
         #[command(flatten)]
         made: Made,
@@ -36,6 +39,7 @@ pub(crate) enum Options {
     },
     /// Print the statement that makes the index of one large tenant on a dense vector. For the owner, outside of a
     /// transaction.
+    #[command(after_help = INDEX)]
     Index {
         #[command(flatten)]
         table: Table,
@@ -94,34 +98,49 @@ pub(crate) fn run(options: &Options) -> Result<Verdict, Failure> {
         Options::Tables { made, eraser } => {
             let (declaration, tables) = made.table.of_tenants()?;
             let sql = tables.migration_sql(&declaration, &made.app, eraser);
-            let entries = tables.tenant_tables().map(|table| entry(&table));
-            made.print(&sql.map_err(|error| of_tables(&error))?, "tenant-tables", json!(entries))?;
+            let around =
+                Around { declaration: &declaration, app: &made.app, other: (eraser, "drops lives"), of_tenants: true };
+            let declared = tables.tenant_tables();
+            let entries = declared.iter().map(|table| (table.to_toml(), entry(table))).collect();
+            made.print(&around, &sql.map_err(|error| of_tables(&error))?, "tenant-tables", entries)?;
         }
         Options::Corpora { made, publisher } => {
             let (declaration, tables) = made.table.of_corpora()?;
             let sql = tables.migration_sql(&declaration, &made.app, publisher);
+            let around = Around {
+                declaration: &declaration,
+                app: &made.app,
+                other: (publisher, "publishes"),
+                of_tenants: false,
+            };
             let (schema, table) = made.table.names();
-            let entries = json!([{ "schema": schema, "table": table }]);
-            made.print(&sql.map_err(|error| of_tables(&error))?, "global-tables", entries)?;
+            let entries = vec![(tables.to_toml(), json!({ "schema": schema, "table": table }))];
+            made.print(&around, &sql.map_err(|error| of_tables(&error))?, "global-tables", entries)?;
         }
         Options::Index { table, row_key: text, vector, drop } => {
             let (declaration, tables) = table.of_tenants()?;
             let vector = VectorName::parse(vector).map_err(|error| argument("--vector", &error))?;
             let key = row_key("--row-key", text, &declaration)?;
             let sql = if *drop { tables.drop_index_sql(&key, &vector) } else { tables.index_sql(&key, &vector) };
-            print(sql.ok_or_else(|| {
+            let sql = sql.ok_or_else(|| {
                 let why = "an index is made on a dense vector of at most 2,000 dimensions".to_owned();
                 Failure::Argument { name: "--vector", why }
-            })?)?;
+            })?;
+            print(format_args!("{ALONE}{sql}"))?;
         }
     }
     Ok(Verdict::PASSED)
 }
 
 impl Made {
-    /// The entries are what is declared, with the names that they have in `tenancy.toml`.
-    fn print(&self, sql: &str, kind: &str, entries: Value) -> Result<(), Failure> {
-        if self.json { print(format_args!("{:#}\n", json!({ kind: entries, "up": sql }))) } else { print(sql) }
+    /// The entries are what is declared, as a line of `tenancy.toml` and for programs.
+    fn print(&self, around: &Around<'_>, sql: &str, kind: &str, entries: Vec<(String, Value)>) -> Result<(), Failure> {
+        let (lines, values): (Vec<String>, Vec<Value>) = entries.into_iter().unzip();
+        if self.json {
+            print(format_args!("{:#}\n", json!({ kind: values, "up": sql })))
+        } else {
+            print(around.text(sql, kind, &lines))
+        }
     }
 }
 
@@ -183,5 +202,36 @@ fn argument(name: &'static str, error: &dyn std::error::Error) -> Failure {
 }
 
 fn of_tables(error: &PgVectorError) -> Failure {
-    argument("--table", error)
+    let name = if matches!(error, PgVectorError::SameRole { .. }) { "--app" } else { "--table" };
+    argument(name, error)
 }
+
+const TABLES: &str = "What has to be there before, and what comes after, stands in the text as comments.
+
+Examples:
+  tenancy vectors tables --table chunk --hybrid 768 --app app --eraser vector_eraser > vectors.sql
+  psql --single-transaction -v ON_ERROR_STOP=1 -f vectors.sql postgres://owner@db.internal/rag
+
+tenancy.toml says of these tables:
+  [database]
+  tenant-tables = [
+      { table = \"chunk\", column = \"tenant_id\", type = \"uuid\" },
+      { table = \"chunk_life\", column = \"tenant_id\", type = \"uuid\", append-only = true },
+  ]";
+
+const CORPORA: &str = "What has to be there before, and what comes after, stands in the text as comments.
+
+Examples:
+  tenancy vectors corpora --table statute --hybrid 768 --app app --publisher vector_publisher > corpora.sql
+  psql --single-transaction -v ON_ERROR_STOP=1 -f corpora.sql postgres://owner@db.internal/rag
+
+tenancy.toml says of the table:
+  [database]
+  global-tables = [{ table = \"statute\" }]";
+
+const INDEX: &str = "Examples:
+  tenancy vectors index --table chunk --hybrid 768 --row-key 0b5bd7a4-5a3c-4d0e-9a51-6a5f5b7f0a11 \\
+      | psql -v ON_ERROR_STOP=1 postgres://owner@db.internal/rag
+  tenancy vectors index --table chunk --hybrid 768 --row-key 0b5bd7a4-5a3c-4d0e-9a51-6a5f5b7f0a11 --drop";
+
+const ALONE: &str = "-- As the owner of the table, in no transaction: psql without --single-transaction.\n";
