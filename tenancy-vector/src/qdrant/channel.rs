@@ -255,7 +255,7 @@ fn of_status(status: Status) -> QdrantError {
     let source = Redacted::new(BoxError::from(status));
     match code {
         Code::DeadlineExceeded => QdrantError::TimedOut,
-        Code::Unavailable => QdrantError::Unreachable(source),
+        Code::Unavailable | Code::Unknown | Code::Cancelled => QdrantError::Unreachable(source),
         Code::Unauthenticated | Code::PermissionDenied => QdrantError::Unauthorized(source),
         _other => QdrantError::Server { code: format!("{code:?}"), source },
     }

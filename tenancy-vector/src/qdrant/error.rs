@@ -55,10 +55,10 @@ pub enum QdrantError {
     #[error("the server can't be asked that")]
     NoForm,
     /// There is no such collection.
-    #[error("the server has no such collection")]
+    #[error("the server has no such collection: prepare the store before it serves")]
     NoCollection,
     /// No connection to the server, or it broke. A write may have been done.
-    #[error("the server can't be reached")]
+    #[error("no connection to the server, or it broke")]
     Unreachable(#[source] Redacted<BoxError>),
     /// The server does not take the API key, or wants one.
     #[error("the server does not let us in with this api key")]

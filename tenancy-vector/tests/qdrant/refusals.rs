@@ -48,6 +48,7 @@ async fn the_key_is_on_every_request_and_in_no_error() {
     wire.server.require_key("secret-key");
     for options in [wire.options(), wire.options().api_key("another".into())] {
         let refused = QdrantBackend::connect(options, wire.layout.clone()).await.unwrap_err();
+        assert!(matches!(refused, QdrantError::Unauthorized(_)), "{refused:?}");
         let shown = format!("{refused} {refused:?} {:?}", std::error::Error::source(&refused).map(ToString::to_string));
         assert!(!shown.contains("another") && !shown.contains("API key or"), "{shown}");
     }
@@ -63,6 +64,29 @@ async fn the_key_is_on_every_request_and_in_no_error() {
     let failed = mine.query(&cases::near()).await.unwrap_err();
     let shown = format!("{failed} {failed:?}");
     assert!(!shown.contains("secret") && !shown.contains("globex"), "what the server said is not repeated: {shown}");
+    assert!(shown.contains("the server failed (Internal)"), "but what kind of failure it was: {shown}");
+}
+
+/// Whoever sets it up learns why it does not work, through the store as well.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_wrong_with_a_server_is_said() {
+    let nobody = tenancy_vector::qdrant::QdrantOptions::new("http://127.0.0.1:1").unwrap().retries(0);
+    let wire = Wire::start(Layout::Shared).await;
+    let refused = QdrantBackend::connect(nobody, wire.layout.clone()).await.unwrap_err();
+    assert!(matches!(refused, QdrantError::Unreachable(_)), "{refused:?}");
+
+    let tenants = tenants().await;
+    let store = |backend, schema| tenancy_vector::VectorStore::new(tenants.realm(), backend, schema);
+    let connect = || QdrantBackend::connect(wire.options(), wire.layout.clone());
+    let unprepared = store(connect().await.unwrap(), cases::schema());
+    let mine = cases::of(&tenants, &unprepared, "acme").await;
+    let failed = mine.upsert(vec![cases::point("A1", 0.5, "a")]).await.unwrap_err().to_string();
+    assert!(failed.contains("no such collection"), "{failed}");
+    unprepared.prepare().await.unwrap();
+    let other = store(connect().await.unwrap(), Schema::hybrid(3).unwrap());
+    let unfit = other.prepare().await.unwrap_err();
+    assert!(matches!(unfit, VectorError::Unfit(_)), "{unfit:?}");
+    assert_eq!(unfit.to_string(), "the store can't be used: a vector has another dimension");
 }
 
 /// What is there for another schema is told apart before a point is served.
