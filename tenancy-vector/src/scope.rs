@@ -82,6 +82,17 @@ impl<'a> VectorScope<'a> {
         self.asked_by
     }
 
+    /// Another life's, and perhaps in another place, as a careless back end would have it.
+    #[cfg(test)]
+    pub(crate) fn mistaken<'b>(&'b self, life: Life, place: Option<&'b Partition>) -> VectorScope<'b> {
+        VectorScope {
+            life,
+            partition: place.unwrap_or(self.partition),
+            #[cfg(feature = "pgvector")]
+            asked_by: self.asked_by,
+        }
+    }
+
     /// The name of the life's partition: 65 characters of `[0-9a-f-]`, fit for a file, a collection or a shard key.
     #[must_use]
     pub fn partition(&self) -> &str {

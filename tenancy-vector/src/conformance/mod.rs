@@ -1,4 +1,8 @@
-//! What every back end must do, as functions to call from its tests, and a back end that does it plainly.
+//! What every back end must do, as checks to run from its tests, and a back end that does it plainly.
+//!
+//! # How do I check a back end of my own?
+//!
+//! With two tenants that have no points in it, in a test of your own:
 //!
 //! ```
 //! # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -9,22 +13,71 @@
 //! conformance::run(tenants.realm(), ReferenceBackend::new(), &one, &two).await.unwrap();
 //! # });
 //! ```
+//!
+//! A back end whose tables or collections somebody makes beforehand has them made for [`schema`]. One that is slow runs the
+//! checks one by one ([`Check::run`]), each with contexts that are fresh. The first rule that does not hold ends the run; the
+//! error says which check it was, what was asked, and how far off the answer was. What the engine said is withheld there as
+//! everywhere: a back end that can put it into words of its own says
+//! [`BackendError::because`](crate::BackendError::because).
+//!
+//! # What is checked
+//!
+//! In this order, and compared with [`ReferenceBackend`], which looks at every point:
+//!
+//! | check | what it asks |
+//! |---|---|
+//! | `prepare` | that it can be done twice |
+//! | `empty_partitions` | every read and some changes, where nobody wrote |
+//! | `ranking` | hits, scores, payloads and order: each kind of vector and of query, each kind of filter, limits, thresholds, ties |
+//! | `batches` | several queries in one call, each in its place |
+//! | `counts` | how many points meet each kind of filter |
+//! | `facets` | values and how often they are there, with filters and limits |
+//! | `pages` | every point once, page by page, by id and by a value, with filters, payloads and vectors |
+//! | `lookups` | points by id, with their vectors and without; hits with their vectors |
+//! | `samples` | points by chance, as many as asked for, and how near they are to each other |
+//! | `changes` | each kind of change, by ids, by a filter and of all, alone and several in their order; a neighbour with the same ids keeps its points |
+//! | `large_partitions` | more than a thousand points in one write, on a page, in a look-up and in a deletion |
+//! | `separation` | that two tenants with the same ids have points of their own |
+//! | `replacing` | that nothing of a point is left when it is written again |
+//! | `other_schemas` | that a partition refuses points of another schema |
+//! | `vacating` | that a place is only given up when nothing is in it, and comes back |
+//! | `engine_ids` | that two points with one engine id are told apart |
+//! | `life_condition` | that a point of another life in one's own partition is not seen, changed or deleted, in any call |
+//! | `dropping` | that a dropped partition is gone for good, and no other with it |
+//!
+//! [`shared_corpus`] is for a back end of a corpus that all tenants read.
+//!
+//! # What it does not prove
+//!
+//! - Anything about calls at the same time, calls that are dropped, and failures in the middle of a write.
+//! - That a write is still there after a crash, and a dropped partition gone from files, logs and backups.
+//! - That an approximate index finds everything: forty points are few, and an engine looks at each of them.
+//! - How long anything takes, and what that tells.
 
-mod checks;
+mod changes;
 mod corpus;
+#[cfg(test)]
+mod lies;
+mod lives;
+mod questions;
+mod ranking;
+mod reads;
 mod reference;
 mod shared;
+mod trial;
 
+use std::fmt;
 use std::sync::Arc;
 
 use tenancy_core::{Realm, TenantContext};
 
-pub use checks::{dropping, empty_partitions, engine_ids, life_condition, ranking, replacing, separation};
+pub use corpus::schema;
 pub use reference::ReferenceBackend;
 pub use shared::shared_corpus;
 
 use crate::backend::VectorBackend;
-use crate::error::{BackendError, VectorError};
+use crate::error::VectorError;
+use trial::Trial;
 
 /// Runs every check, in an order that ends with the partition of the second context dropped for good.
 ///
@@ -39,40 +92,172 @@ pub async fn run(
     two: &TenantContext,
 ) -> Result<(), Nonconformance> {
     let backend: Arc<dyn VectorBackend> = Arc::new(backend);
-    backend.prepare(&checks::schema()?).await?;
-    empty_partitions(realm, &backend, one).await?;
-    ranking(realm, &backend, one).await?;
-    separation(realm, &backend, one, two).await?;
-    replacing(realm, &backend, one).await?;
-    engine_ids(realm, &backend, one).await?;
-    life_condition(realm, &backend, one, two).await?;
-    dropping(realm, &backend, one, two).await
+    for check in Check::ALL {
+        check.run(realm, &backend, one, two).await?;
+    }
+    Ok(())
 }
 
-/// What a back end did not do.
+/// A part of the suite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the table of the module says what each asks")]
+pub enum Check {
+    Prepare,
+    EmptyPartitions,
+    Ranking,
+    Batches,
+    Counts,
+    Facets,
+    Pages,
+    Lookups,
+    Samples,
+    Changes,
+    LargePartitions,
+    Separation,
+    Replacing,
+    OtherSchemas,
+    EngineIds,
+    LifeCondition,
+    Vacating,
+    Dropping,
+}
+
+impl Check {
+    /// All, in the order in which they are to be run on the partitions of two tenants: engines go on counting the terms of
+    /// deleted points for a while, so the ranking comes before anything is deleted; what stays behind comes last.
+    pub const ALL: &[Self] = &[
+        Self::Prepare,
+        Self::EmptyPartitions,
+        Self::Ranking,
+        Self::Batches,
+        Self::Counts,
+        Self::Facets,
+        Self::Pages,
+        Self::Lookups,
+        Self::Samples,
+        Self::Changes,
+        Self::LargePartitions,
+        Self::Separation,
+        Self::Replacing,
+        Self::OtherSchemas,
+        Self::Vacating,
+        Self::EngineIds,
+        Self::LifeCondition,
+        Self::Dropping,
+    ];
+
+    /// Its name, as in the table of the [module](self).
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Prepare => "prepare",
+            Self::EmptyPartitions => "empty_partitions",
+            Self::Ranking => "ranking",
+            Self::Batches => "batches",
+            Self::Counts => "counts",
+            Self::Facets => "facets",
+            Self::Pages => "pages",
+            Self::Lookups => "lookups",
+            Self::Samples => "samples",
+            Self::Changes => "changes",
+            Self::LargePartitions => "large_partitions",
+            Self::Separation => "separation",
+            Self::Replacing => "replacing",
+            Self::OtherSchemas => "other_schemas",
+            Self::EngineIds => "engine_ids",
+            Self::LifeCondition => "life_condition",
+            Self::Vacating => "vacating",
+            Self::Dropping => "dropping",
+        }
+    }
+
+    /// Runs it, on a back end that was prepared for [`schema`].
+    ///
+    /// # Errors
+    /// The first rule that does not hold, or a call that failed.
+    pub async fn run(
+        self,
+        realm: &Realm,
+        backend: &Arc<dyn VectorBackend>,
+        one: &TenantContext,
+        two: &TenantContext,
+    ) -> Result<(), Nonconformance> {
+        let mut trial = Trial { realm, backend, one, two, asked: String::new() };
+        let done = match self {
+            Self::Prepare => lives::prepare(&mut trial).await,
+            Self::EmptyPartitions => reads::empty_partitions(&mut trial).await,
+            Self::Ranking => ranking::ranking(&mut trial).await,
+            Self::Batches => ranking::batches(&mut trial).await,
+            Self::Counts => reads::counts(&mut trial).await,
+            Self::Facets => reads::facets(&mut trial).await,
+            Self::Pages => reads::pages(&mut trial).await,
+            Self::Lookups => reads::lookups(&mut trial).await,
+            Self::Samples => reads::samples(&mut trial).await,
+            Self::Changes => changes::changes(&mut trial).await,
+            Self::LargePartitions => changes::large_partitions(&mut trial).await,
+            Self::Separation => changes::separation(&mut trial).await,
+            Self::Replacing => changes::replacing(&mut trial).await,
+            Self::OtherSchemas => lives::other_schemas(&mut trial).await,
+            Self::EngineIds => lives::engine_ids(&mut trial).await,
+            Self::LifeCondition => lives::life_condition(&mut trial).await,
+            Self::Vacating => lives::vacating(&mut trial).await,
+            Self::Dropping => lives::dropping(&mut trial).await,
+        };
+        done.map_err(|fault| fault.within(self.name(), trial.asked))
+    }
+}
+
+/// What a back end did not do. The texts are the suite's own: no tenant's data is in them.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Nonconformance {
     /// A rule that does not hold.
-    #[error("the back end broke the rule: {0}")]
-    Broken(&'static str),
+    #[error("{check}: {rule}{} (asked: {asked})", Shown(differs.as_ref()))]
+    #[non_exhaustive]
+    Broken {
+        /// The name of the check.
+        check: &'static str,
+        /// What must hold.
+        rule: &'static str,
+        /// What was asked last, in words.
+        asked: String,
+        /// How far off the answer was, where that is a number.
+        differs: Option<Differs>,
+    },
     /// A call that should have gone through.
-    #[error("a call of the conformance suite failed")]
-    Failed(#[from] VectorError),
+    #[error("{check}: the call failed: {source} (asked: {asked})")]
+    #[non_exhaustive]
+    Failed {
+        /// The name of the check.
+        check: &'static str,
+        /// What was asked last, in words.
+        asked: String,
+        /// Why it failed.
+        source: VectorError,
+    },
 }
 
-impl From<BackendError> for Nonconformance {
-    fn from(error: BackendError) -> Self {
-        Self::Failed(error.into())
+/// A number that was found in place of another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Differs {
+    /// The place in the list of answers, from 1, where it is one of a list.
+    pub place: Option<usize>,
+    /// What the back end answered.
+    pub found: f64,
+    /// What is right.
+    pub wanted: f64,
+}
+
+struct Shown<'a>(Option<&'a Differs>);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(Differs { place, found, wanted }) = self.0 else { return Ok(()) };
+        match place {
+            Some(place) => write!(f, ": {found} instead of {wanted}, at place {place}"),
+            None => write!(f, ": {found} instead of {wanted}"),
+        }
     }
-}
-
-impl From<tenancy_core::Denial> for Nonconformance {
-    fn from(denial: tenancy_core::Denial) -> Self {
-        Self::Failed(denial.into())
-    }
-}
-
-fn ensure(holds: bool, rule: &'static str) -> Result<(), Nonconformance> {
-    if holds { Ok(()) } else { Err(Nonconformance::Broken(rule)) }
 }

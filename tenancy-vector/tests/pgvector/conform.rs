@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use tenancy_testkit::TestTenants;
-use tenancy_vector::{Schema, VectorBackend, conformance};
+use tenancy_vector::VectorBackend;
+use tenancy_vector::conformance::{self, Check};
 
 use crate::world::World;
 
@@ -12,15 +13,11 @@ use crate::world::World;
 #[tokio::test(flavor = "multi_thread")]
 async fn the_back_end_conforms() {
     let tenants = TestTenants::new().await;
-    let world = World::new(Schema::hybrid(8).unwrap()).await;
+    let world = World::new(conformance::schema().unwrap()).await;
     let (realm, backend): (_, Arc<dyn VectorBackend>) =
         (tenants.realm(), Arc::new(world.backend(tenants.realm()).await));
     let (one, two) = (|| tenants.context("acme"), || tenants.context("globex"));
-    conformance::empty_partitions(realm, &backend, &one().await).await.unwrap();
-    conformance::ranking(realm, &backend, &one().await).await.unwrap();
-    conformance::separation(realm, &backend, &one().await, &two().await).await.unwrap();
-    conformance::replacing(realm, &backend, &one().await).await.unwrap();
-    conformance::engine_ids(realm, &backend, &one().await).await.unwrap();
-    conformance::life_condition(realm, &backend, &one().await, &two().await).await.unwrap();
-    conformance::dropping(realm, &backend, &one().await, &two().await).await.unwrap();
+    for check in Check::ALL {
+        check.run(realm, &backend, &one().await, &two().await).await.unwrap();
+    }
 }

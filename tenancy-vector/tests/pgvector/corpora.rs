@@ -27,7 +27,7 @@ async fn a_shared_corpus_is_read_beside_ones_own() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_back_end_of_corpora_conforms() {
     let tenants = TestTenants::new().await;
-    let library = Library::new(tenancy_vector::Schema::hybrid(8).unwrap()).await;
+    let library = Library::new(tenancy_vector::conformance::schema().unwrap()).await;
     corpora_cases::it_conforms(&tenants, library.backend(tenants.realm()).await).await;
 }
 

@@ -6,8 +6,9 @@ use std::time::{Duration, SystemTime};
 use tenancy_core::{Credential, Life, Reach, RowKey, StoreVerdict, TenantId, TenantRecord};
 use tenancy_pg::{Declaration, RowKeyType};
 use tenancy_testkit::TestTenants;
+use tenancy_vector::conformance::{self, Check};
 use tenancy_vector::pgvector::{PgVectorBackend, PgVectorError};
-use tenancy_vector::{Schema, VectorBackend, VectorError, VectorName, VectorStore, conformance};
+use tenancy_vector::{Schema, VectorBackend, VectorError, VectorName, VectorStore};
 
 use crate::cases;
 use crate::library::{code, run};
@@ -54,18 +55,13 @@ async fn erase(tenants: &TestTenants, store: &VectorStore, name: &str, life: Lif
 #[tokio::test(flavor = "multi_thread")]
 async fn the_back_end_conforms_with_row_keys_of_every_type() {
     for (keys, _, row_keys) in kinds() {
-        let (tenants, world) = world(keys, &row_keys, Schema::hybrid(8).unwrap()).await;
+        let (tenants, world) = world(keys, &row_keys, conformance::schema().unwrap()).await;
         let realm = tenants.realm();
         let backend: Arc<dyn VectorBackend> = Arc::new(world.backend(realm).await);
         let (one, two) = (|| tenants.context("one"), || tenants.context("two"));
-        backend.prepare(&Schema::hybrid(8).unwrap()).await.unwrap();
-        conformance::empty_partitions(realm, &backend, &one().await).await.unwrap();
-        conformance::ranking(realm, &backend, &one().await).await.unwrap();
-        conformance::separation(realm, &backend, &one().await, &two().await).await.unwrap();
-        conformance::replacing(realm, &backend, &one().await).await.unwrap();
-        conformance::engine_ids(realm, &backend, &one().await).await.unwrap();
-        conformance::life_condition(realm, &backend, &one().await, &two().await).await.unwrap();
-        conformance::dropping(realm, &backend, &one().await, &two().await).await.unwrap();
+        for check in Check::ALL {
+            check.run(realm, &backend, &one().await, &two().await).await.unwrap();
+        }
     }
 }
 
