@@ -15,8 +15,8 @@ use fake::{Fake, Hooks};
 use tenancy_testkit::TestTenants;
 use tenancy_vector::conformance::ReferenceBackend;
 use tenancy_vector::{
-    BackendError, Change, Filter, Fusion, GroupBy, PayloadKey, Point, Scroll, Select, Upload, VectorError, VectorName,
-    VectorQuery, VectorStore, WriteRequest,
+    BackendError, Change, DenseVector, Expression, Filter, Fusion, GroupBy, PayloadKey, Point, Scroll, Select,
+    SparseVector, Upload, VectorError, VectorName, VectorQuery, VectorStore, WriteRequest,
 };
 
 macro_rules! on_the_plain_back_end {
@@ -119,7 +119,10 @@ async fn v7_no_request_is_sent_for_an_empty_list() {
     ] {
         let query = || cases::near().filter(filter.clone()).unwrap();
         let fused = VectorQuery::fuse(Fusion::ranks(), [query(), query()]);
-        for query in [query(), fused.clone()] {
+        let input = || DenseVector::new(vec![1.0; 4]).unwrap();
+        let refined = VectorQuery::refine(VectorName::dense(), input(), [query(), query()]);
+        let rescored = VectorQuery::rescore(Expression::Score(1), [query(), query()]);
+        for query in [query(), fused.clone(), refined, rescored] {
             assert!(mine.query(&query).await.unwrap().is_empty(), "{mechanism}");
             let groups = mine.query_groups(&query, &GroupBy::new(key(), 2, 3).unwrap()).await.unwrap();
             assert!(groups.is_empty(), "{mechanism}");
@@ -140,6 +143,8 @@ async fn v7_no_request_is_sent_for_an_empty_list() {
         ];
         mine.change(changes).await.unwrap();
     }
+    let wordless = VectorQuery::refine(VectorName::sparse(), SparseVector::empty(), [cases::near()]);
+    assert!(mine.query(&wordless).await.unwrap().is_empty(), "refined by a vector without terms");
     assert!(mine.get(&[]).await.unwrap().is_empty() && mine.delete(&[]).await.unwrap().removed() == 0);
     assert!(mine.query(&cases::near()).await.is_err(), "positive control");
 }

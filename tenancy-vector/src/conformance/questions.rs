@@ -31,14 +31,15 @@ pub(super) enum By {
 pub(super) fn all(numbers: &mut Numbers) -> Result<Vec<Question>, VectorError> {
     let mut all = Vec::new();
     for (narrowed, filter) in std::iter::once(("no filter", None)).chain(filters()?.into_iter().map(some)) {
-        for limit in [1, 7, 100] {
+        let limits: &[usize] = if filter.is_none() { &[1, 7, 100] } else { &[7, 100] };
+        for limit in limits {
             let sparse = SparseVector::new(vec![1, 5, 9, 200], vec![1.0, 0.5, numbers.value().abs() + 0.1, 3.0])?;
             for (kind, query) in [
                 ("dense", VectorQuery::dense(numbers.dense())?),
                 ("sparse", VectorQuery::sparse(sparse.clone())?),
                 ("fusion of dense and sparse by ranks", VectorQuery::hybrid(numbers.dense(), sparse)?),
             ] {
-                all.push(question(kind, By::Scores, query, limit, narrowed, filter.clone())?);
+                all.push(question(kind, By::Scores, query, *limit, narrowed, filter.clone())?);
             }
         }
     }

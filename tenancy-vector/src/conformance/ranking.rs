@@ -78,6 +78,7 @@ pub(super) async fn compare<Of>(
                 return ensure(false, "hits are those of an exhaustive search");
             };
             ensure(hit.payload() == own.payload(), "hits have their payloads")?;
+            ensure(hit.origin() == own.origin(), "hits say where they come from")?;
             match by {
                 By::Scores => near(at, hit, own, "a hit has its own score")?,
                 By::Places => ensure(all[at].id() == hit.id(), "hits are in the order of an exhaustive search")?,

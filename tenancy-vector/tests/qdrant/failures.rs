@@ -2,14 +2,17 @@
 
 use std::time::Duration;
 
+use qdrant_client::qdrant as pb;
 use qdrant_client::qdrant::UpdateStatus;
-use tenancy_core::Denial;
+use qdrant_client::qdrant::collections_client::CollectionsClient;
+use tenancy_core::{Denial, StoreVerdict};
 use tenancy_testkit::TestTenants;
 use tenancy_testkit::qdrant::WireFault;
 use tenancy_vector::qdrant::QdrantOptions;
 use tenancy_vector::{Change, Filter, PayloadKey, Point, Select, TenantVectors, Upload, VectorError, VectorStore};
 use tonic::Code;
 
+use crate::unreadable::erase;
 use crate::{Layout, Wire, cases, tenants};
 
 /// A server, and acme and globex with a point each.
@@ -130,6 +133,31 @@ async fn a_collection_that_fails_is_left_alone_for_a_while() {
     tokio::time::sleep(patience).await;
     assert_eq!(house.reads().await.unwrap(), 1, "tried again, and well");
     assert_eq!(house.reads().await.unwrap(), 1);
+}
+
+/// A collection that is gone when its life is dropped is no failure, however the server says it. Any other answer is one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_place_that_is_gone_already_is_dropped() {
+    for (says, verdict) in [
+        (None, StoreVerdict::Verified),
+        (Some(Code::NotFound), StoreVerdict::Verified),
+        (Some(Code::Internal), StoreVerdict::Failed),
+    ] {
+        let (wire, tenants) = (Wire::start(Layout::Collections).await, tenants().await);
+        let store = wire.store(&tenants, cases::schema()).await;
+        let mine = cases::of(&tenants, &store, "acme").await;
+        mine.upsert(vec![cases::point("A1", 0.5, "a")]).await.unwrap();
+        let written: pb::UpdateBatchPoints = wire.server.messages().pop().unwrap();
+        let gone = pb::DeleteCollection { collection_name: written.collection_name, timeout: None };
+        let mut collections = CollectionsClient::connect(wire.server.url()).await.unwrap();
+        assert!(collections.delete(gone).await.unwrap().into_inner().result, "somebody else removes it");
+        let life = tenants.life("acme");
+        tenants.erase("acme");
+        if let Some(code) = says {
+            wire.server.fail("Collections/Delete", 1, WireFault::Refuse(code));
+        }
+        assert_eq!(erase(&tenants, life, &store).await, verdict, "{says:?}");
+    }
 }
 
 /// What one tenant asks and does not get in time closes the door to that tenant alone.

@@ -41,7 +41,7 @@ async fn spoil(wire: &Wire, depth: usize) {
     }
 }
 
-async fn erase(tenants: &TestTenants, life: Life, store: &VectorStore) -> StoreVerdict {
+pub(crate) async fn erase(tenants: &TestTenants, life: Life, store: &VectorStore) -> StoreVerdict {
     let operator = Credential::bearer(tenants.operator_token());
     let (reach, minute) = (Reach::One(TenantId::parse("acme").unwrap()), Duration::from_secs(60));
     let grant = tenants.realm().operators().open(&operator, "offboarding", "CASE-1", reach, minute).await.unwrap();

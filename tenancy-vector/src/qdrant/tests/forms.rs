@@ -4,15 +4,19 @@ use pb::condition::ConditionOneOf;
 use pb::points_update_operation::Operation;
 use pb::query::Variant;
 use qdrant_client::qdrant as pb;
+use serde_json::{Map, json};
 
 use super::samples::*;
 use super::walk::has_digests;
 use super::{LIFE, places};
-use crate::filter::Filter;
+use crate::filter::{Filter, Place};
+use crate::qdrant::error::QdrantError;
 use crate::qdrant::filter::{lower, timestamp};
+use crate::qdrant::layout::CollectionName;
 use crate::qdrant::write::{BATCH, may_repeat, split};
 use crate::query::Fusion;
-use crate::request::{Find, Position, ScrollRequest, Selector, UpsertMode, Write};
+use crate::request::{Expression, Find, Position, ScrollRequest, Selector, UpsertMode, Write};
+use crate::vector::{DenseVector, MultiVector, SparseVector, Vector};
 
 #[test]
 fn an_id_is_compared_with_its_digest() {
@@ -129,6 +133,86 @@ fn large_writes_become_several_and_nothing_is_lost() {
         })
         .collect();
     assert_eq!(count(&split(Write::Upsert { points: heavy, mode: UpsertMode::Replace })), [2, 2, 1]);
+}
+
+/// A server takes 32 MiB a request; half of it is what points are taken to weigh.
+#[test]
+fn points_are_weighed_by_their_vectors_and_payloads() {
+    let mib = 1 << 20;
+    let names: Vec<_> = (0..1000).map(|n| format!("v{n}")).collect();
+    let one: Vector = DenseVector::new(vec![1.0]).unwrap().into();
+    let small = || names.iter().map(|name| (name.as_str(), one.clone())).collect();
+    let keys: Map<_, _> = (0..1000).map(|n| (format!("{n:04}"), json!(n))).collect();
+    let long = || "x".repeat(mib);
+    let dense = || DenseVector::new(vec![1.0; 65_536]).unwrap().into();
+    let terms = || SparseVector::new((0..65_536).collect(), vec![1.0; 65_536]).unwrap().into();
+    let rows = || MultiVector::new(vec![vec![1.0; 256]; 256]).unwrap().into();
+    for (what, vectors, payload, fit) in [
+        ("numbers, five bytes each", vec![("dense", dense())], json!({}), 51),
+        ("terms, two numbers each", vec![("sparse", terms())], json!({}), 25),
+        ("rows of numbers", vec![("multi", rows())], json!({}), 51),
+        ("two vectors", vec![("dense", dense()), ("multi", rows())], json!({}), 25),
+        ("a text", vec![], json!({ "a": long() }), 15),
+        ("a key", vec![], json!({ long(): null }), 15),
+        ("a key within", vec![], json!({ "a": { long(): 1 } }), 15),
+        ("a list of texts", vec![], json!({ "a": [long(), long()] }), 7),
+        ("two keys", vec![], json!({ "a": long(), "b": long() }), 7),
+        ("small values, sixteen bytes each", vec![], json!({ "a": vec![json!(null); 65_536] }), 15),
+        ("a thousand vectors of one number, 69 bytes each", small(), json!({}), 243),
+        ("a thousand keys with a number, 36 bytes each", vec![], keys.into(), 466),
+        ("empty lists, sixteen bytes each", vec![], json!({ "a": vec![json!([]); 3000] }), 349),
+        ("empty objects, sixteen bytes each", vec![], json!({ "a": vec![json!({}); 3000] }), 349),
+        ("a vector and a text", vec![("dense", dense())], json!({ "a": "x".repeat(13 * mib / 16) }), 14),
+    ] {
+        let mut point = tagged(1, &vectors);
+        point.payload = payload.as_object().unwrap().clone();
+        let points = vec![point; fit + 1];
+        let parts = split(Write::Upsert { points, mode: UpsertMode::Replace });
+        let sizes = parts.iter().map(|part| match part {
+            Write::Upsert { points, .. } => points.len(),
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(sizes.collect::<Vec<_>>(), [fit, 1], "{what}");
+    }
+}
+
+/// A key that is empty somewhere is 0 there, as a number or as a time: not as both.
+#[test]
+fn a_key_of_a_formula_is_of_one_kind() {
+    let value = || Expression::Value(key("n"), 0.5);
+    let time = || Expression::Datetime(key("n"), 0.5);
+    let place = |lon| Expression::Distance(Place::new(lon, 2.0).unwrap(), key("n"), 0.5);
+    for (what, parts, fits) in [
+        ("a number twice", vec![value(), value()], true),
+        ("a time twice", vec![time(), time()], true),
+        ("a distance twice", vec![place(1.0), place(1.0)], true),
+        ("a number and a time", vec![value(), time()], false),
+        ("a time and a number", vec![time(), value()], false),
+        ("a number and a distance", vec![value(), place(1.0)], false),
+        ("distances from two places", vec![place(1.0), place(3.0)], false),
+    ] {
+        let find = Find::Rescore { score: Expression::Sum(parts), arms: vec![search(Find::Sample)] };
+        let query = places()[0].query(&query_request(search(find)), 1);
+        assert_eq!(query.is_ok(), fits, "{what}");
+        assert!(fits || matches!(query, Err(QdrantError::NoForm)), "{what}: {query:?}");
+    }
+}
+
+/// With a partition's name behind it, it is well within what a server takes.
+#[test]
+fn the_name_of_a_collection_has_128_bytes_at_most() {
+    for (name, fits) in [
+        ("a".repeat(128), true),
+        ("a".repeat(129), false),
+        ("a".to_owned(), true),
+        (String::new(), false),
+        ("Docs_2-b".to_owned(), true),
+        ("docs/other".to_owned(), false),
+        ("docs other".to_owned(), false),
+        ("d\u{f6}cs".to_owned(), false),
+    ] {
+        assert_eq!(CollectionName::parse(&name).is_ok(), fits, "{name}");
+    }
 }
 
 #[test]
