@@ -92,7 +92,11 @@ impl Liar {
 #[deny(clippy::missing_trait_methods)]
 impl VectorBackend for Liar {
     async fn prepare(&self, schema: &Schema) -> Result<(), BackendError> {
-        if self.skips("prepare") { Err(BackendError::failed("it is there")) } else { self.honest.prepare(schema).await }
+        if self.skips("prepare") {
+            Err(BackendError::because("it is there already"))
+        } else {
+            self.honest.prepare(schema).await
+        }
     }
 
     async fn write(&self, scope: &VectorScope<'_>, request: WriteRequest) -> Result<(), BackendError> {
@@ -271,6 +275,6 @@ async fn an_error_says_where_to_look() {
     );
     let failed = told(Check::Prepare, Lie { skips: &["prepare"], ..HONEST }).await;
     assert!(matches!(failed, Nonconformance::Failed { check: "prepare", source: VectorError::Backend(_), .. }));
-    let shown = failed.to_string();
-    assert!(shown.starts_with("prepare: the call failed: ") && shown.ends_with("(asked: to prepare)"), "{shown}");
+    let why = "the vector back end failed: it is there already";
+    assert_eq!(failed.to_string(), format!("prepare: the call failed: {why} (asked: to prepare)"));
 }
