@@ -60,9 +60,16 @@ impl Copier<'_> {
     /// Whether the life's points can be where they are said to be. Not if some are in the other back end alone, as where the
     /// placements were lost or are older than the back ends, whatever was written here since.
     pub(super) async fn ensure_placed(&self) -> Result<(), VectorError> {
-        let all = CountRequest { condition: None };
-        let others = self.tiered.of(self.at.reads.other()).count(&self.scope, all).await?;
-        if others == 0 || self.others_are_here().await? { Ok(()) } else { Err(VectorError::Misplaced) }
+        let count = async |tier| {
+            let all = CountRequest { condition: None };
+            self.tiered.of(tier).count(&self.scope, all).await
+        };
+        let (here, others) = (count(self.at.reads).await?, count(self.at.reads.other()).await?);
+        if others == 0 || (here >= others && self.others_are_here().await?) {
+            Ok(())
+        } else {
+            Err(VectorError::Misplaced)
+        }
     }
 
     /// Whether each point of the other back end is here too, whatever it says there. As long as nothing was lost there is none,
