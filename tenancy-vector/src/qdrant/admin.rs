@@ -154,7 +154,8 @@ impl QdrantBackend {
                 });
                 match gone.await {
                     Ok(_) => Ok(()),
-                    Err(failure) if failure.is_absent() => Ok(()),
+                    // Asked again after an answer that was lost, a server calls a key that is gone an invalid one.
+                    Err(_) if !self.has_shard(place).await? => Ok(()),
                     Err(failure) => Err(failure.into()),
                 }
             }

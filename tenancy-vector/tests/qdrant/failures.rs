@@ -160,6 +160,29 @@ async fn a_place_that_is_gone_already_is_dropped() {
     }
 }
 
+/// The place of a life is dropped, and the answer is lost: asked again, the server has no such place.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_drop_whose_answer_was_lost_is_done() {
+    for (layout, method, fault, verdict) in [
+        (Layout::Collections, "Collections/Delete", WireFault::CutAfter, StoreVerdict::Verified),
+        (Layout::ShardKeys, "Collections/DeleteShardKey", WireFault::CutAfter, StoreVerdict::Verified),
+        (Layout::ShardKeys, "Collections/DeleteShardKey", WireFault::Refuse(Code::NotFound), StoreVerdict::Failed),
+    ] {
+        let (wire, tenants) = (Wire::start(layout).await, tenants().await);
+        let store = wire.store(&tenants, cases::schema()).await;
+        let (mine, theirs) = (cases::of(&tenants, &store, "acme").await, cases::of(&tenants, &store, "globex").await);
+        mine.upsert(vec![cases::point("A1", 0.5, "a")]).await.unwrap();
+        theirs.upsert(vec![cases::point("B1", 0.5, "b")]).await.unwrap();
+        let life = tenants.life("acme");
+        tenants.erase("acme");
+        wire.server.fail(method, 1, fault.clone());
+        assert_eq!(erase(&tenants, life, &store).await, verdict, "{layout:?}, {fault:?}");
+        let asked = wire.server.requests().iter().filter(|request| request.method() == method).count();
+        assert_eq!(asked, if matches!(fault, WireFault::CutAfter) { 2 } else { 1 }, "{layout:?}, {fault:?}");
+        assert_eq!(theirs.count(None).await.unwrap(), 1, "the neighbour's stays");
+    }
+}
+
 /// What one tenant asks and does not get in time closes the door to that tenant alone.
 #[tokio::test(flavor = "multi_thread")]
 async fn time_outs_of_one_tenant_are_not_the_neighbours() {
