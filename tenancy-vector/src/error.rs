@@ -8,8 +8,8 @@ use crate::reason::Reason;
 
 /// Why a call on a vector store failed.
 ///
-/// No variant repeats an id, a payload or what the driver said: those may be another's. Names of vectors and of payload keys
-/// are the caller's own, and said where they help.
+/// No text repeats an id, a payload or what the driver said: those may be another's. Names of vectors and keys that the schema
+/// has are said; others, which may come out of a request, are in the variant alone.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum VectorError {
@@ -48,7 +48,7 @@ pub enum VectorError {
         found: usize,
     },
     /// A vector that the store's schema does not have.
-    #[error("the store has no vector `{}`", .0.as_str())]
+    #[error("the schema has no vector of that name")]
     UnknownVector(VectorName),
     /// A vector of another kind than the schema has under that name, or a text where it has none.
     #[error("the store has a vector of another kind under the name `{}`", .0.as_str())]
@@ -60,7 +60,7 @@ pub enum VectorError {
     #[error("the name of a vector is 1 to 64 of [a-z0-9_]")]
     BadName,
     /// Two vectors of one name in a schema or a point.
-    #[error("there are two vectors `{}`", .0.as_str())]
+    #[error("there are two vectors of one name")]
     DuplicateName(VectorName),
     /// A sparse vector with more indices than values, or the other way round.
     #[error("the sparse vector has {indices} indices and {values} values")]
@@ -175,7 +175,7 @@ pub enum VectorError {
     IdCollision,
     /// What is there was made for another schema, or is not set up to keep tenants apart.
     #[error("the store can't be used: {0}")]
-    Unfit(Reason),
+    Unfit(#[source] Reason),
     /// The points are written. Caches that follow these documents stay bypassed until the write's lease runs out.
     #[error("the write went through but could not be settled")]
     Unsettled,
@@ -198,7 +198,7 @@ pub enum VectorError {
     Reranker(#[source] Redacted<BoxError>),
     /// The back end failed.
     #[error("the vector back end failed: {0}")]
-    Backend(Reason),
+    Backend(#[source] Reason),
 }
 
 fn named(name: Option<&VectorName>) -> String {
@@ -283,7 +283,7 @@ pub enum BackendError {
     Collision,
     /// What is there was made for another schema, or is not set up to keep tenants apart.
     #[error("the store can't be used: {0}")]
-    Unfit(Reason),
+    Unfit(#[source] Reason),
     /// The store of the engine has a gate of its own, which refused the call. It is on record there.
     #[error("{0}")]
     Denied(#[source] Denial),
@@ -292,7 +292,7 @@ pub enum BackendError {
     BreakerOpen,
     /// Anything else.
     #[error("the engine failed: {0}")]
-    Failed(Reason),
+    Failed(#[source] Reason),
 }
 
 impl BackendError {

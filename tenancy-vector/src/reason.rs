@@ -7,8 +7,8 @@ use tenancy_core::{BoxError, Redacted};
 
 /// Why an engine failed, as far as that may be told.
 ///
-/// A text of the program's own is shown: it was there before any tenant was. What a driver or a server said is withheld, since
-/// it quotes what it chokes on; only its type is named. An operator's tool that must see it calls
+/// A text of the program's own is shown, a literal that was there before any tenant was. What a driver or a server said is
+/// withheld, since it quotes what it chokes on; only its type is named. An operator's tool that must see it calls
 /// [`danger::expose`](tenancy_core::danger::expose) on [`withheld`](Self::withheld).
 pub struct Reason(Kind);
 
@@ -38,11 +38,20 @@ impl Reason {
     /// What a driver or a server said, for [`danger::expose`](tenancy_core::danger::expose); `None` where nothing is withheld
     /// here.
     #[must_use]
-    pub const fn withheld(&self) -> Option<&Redacted<BoxError>> {
-        match &self.0 {
-            Kind::Foreign(_, error) => Some(error),
-            Kind::Text(_) | Kind::Ours(_) => None,
+    pub fn withheld(&self) -> Option<&Redacted<BoxError>> {
+        let ours = match &self.0 {
+            Kind::Foreign(_, error) => return Some(error),
+            Kind::Text(_) => return None,
+            Kind::Ours(error) => error,
+        };
+        let mut next = ours.source();
+        while let Some(error) = next {
+            if let Some(withheld) = error.downcast_ref() {
+                return Some(withheld);
+            }
+            next = error.source();
         }
+        None
     }
 }
 
@@ -88,5 +97,20 @@ mod tests {
         }
         let VectorError::Backend(reason) = foreign else { panic!("{foreign}") };
         assert!(reason.source().is_none() && reason.withheld().is_some());
+    }
+
+    #[test]
+    #[cfg(feature = "qdrant")]
+    fn what_an_error_of_ours_withholds_is_found_in_it() {
+        use crate::qdrant::QdrantError;
+
+        let source = Redacted::new(BoxError::from("acme's secret"));
+        let failed = QdrantError::Server { code: "Internal".to_owned(), source };
+        let told = VectorError::from(BackendError::from(failed));
+        assert_eq!(told.to_string(), "the vector back end failed: the server failed (Internal)");
+        let reason = told.source().and_then(|reason| reason.downcast_ref::<Reason>());
+        assert!(reason.is_some_and(|reason| reason.withheld().is_some()), "{told:?}");
+        let text = BackendError::from(QdrantError::NoCollection);
+        assert!(matches!(&text, BackendError::Failed(reason) if reason.withheld().is_none()), "{text:?}");
     }
 }

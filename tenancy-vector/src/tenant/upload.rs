@@ -59,13 +59,14 @@ impl UploadError {
         self.acknowledged
     }
 
-    /// How many points behind those may be stored, or not: the batch that failed.
+    /// How many points behind those may be stored, or not: the batch that failed. None where it was refused before anything
+    /// was sent.
     #[must_use]
     pub const fn unknown(&self) -> u64 {
         self.unknown
     }
 
-    /// Why it stopped.
+    /// Why it stopped. Where it names an item by its place, that is counted from [`acknowledged`](Self::acknowledged) on.
     #[must_use]
     pub const fn cause(&self) -> &VectorError {
         &self.cause
