@@ -18,12 +18,16 @@ use crate::scope::VectorScope;
 use crate::tag::Tag;
 use crate::vector::Vector;
 
-/// An engine that keeps points, one partition a life. Implemented by users; called by this crate only, since nobody
-/// else can make a [`VectorScope`].
+/// An engine that keeps points, one partition a life. Implemented by users; called by this crate, since nobody else can make a
+/// [`VectorScope`].
 ///
-/// Whatever comes back is checked again, so an engine that ignores a condition fails loudly. It must not rely on that:
-/// every request carries the life as a condition that has to hold, see [`reserved`](crate::reserved). Show it with
-/// [`conformance::run`](crate::conformance::run).
+/// Its code is trusted as the engine is: it holds every tenant's points. A back end that wraps another passes on the scope it was
+/// given, in the call it was given for, and may do nothing else with it. It can rebuild answers, and not requests.
+///
+/// Whose a point is, that it meets the filter, and how many there are is checked of each hit that comes back, so an engine that
+/// ignores a condition of a search fails loudly. It must not rely on that, and facets, counts, scores and what else is in a
+/// payload are believed: every request carries the life as a condition that has to hold, see [`reserved`](crate::reserved).
+/// Show it with [`conformance::run`](crate::conformance::run).
 ///
 /// Writes run in a task of their own and are not dropped half-way unless the runtime stops, or a
 /// [`TieredBackend`](crate::tiers::TieredBackend) gives one up. Reads may be dropped at any await.

@@ -80,10 +80,12 @@ pub enum VectorError {
         most: usize,
     },
     /// A key that names what this crate keeps about a point, in whichever spelling.
-    #[error("the payload key is reserved")]
+    #[error("the payload key `tenancy` is reserved, in any spelling")]
     ReservedKey,
     /// A key that can't be used in a filter.
-    #[error("the payload key can't be used in a filter")]
+    #[error(
+        "a key of a payload is dotted names of [A-Za-z0-9_-], 256 bytes at most, and goes through a list where that is said"
+    )]
     BadKey,
     /// A payload that is too large or too deeply nested.
     #[error("a payload has at most {bytes} bytes and {levels} levels")]
@@ -106,7 +108,7 @@ pub enum VectorError {
         most: usize,
     },
     /// A conjunction of no conditions: what was meant to narrow must not match everything.
-    #[error("a conjunction needs a condition")]
+    #[error("a filter, a range or a search for words without anything in it")]
     FilterEmpty,
     /// A filter that is too large or too deeply nested.
     #[error("a filter has at most {conditions} conditions and {levels} levels")]

@@ -128,7 +128,8 @@
 //! - It asks for no [`Permission`](tenancy_core::Permission): a context reads and writes all points of its tenant. Which user
 //!   may do what within one, a handler says with [`authorize`](tenancy_core::TenantContext::authorize), and which documents a
 //!   user may see with a filter on what is stored with them.
-//! - A count, and how many ids a deletion found, are believed: there is nothing in them to check.
+//! - A count, a facet, a score, and how many ids a deletion found are believed: there is nothing in them to check. Of a point
+//!   the tag is checked, which says whose it is and which; what else is in its payload is the engine's word.
 //! - Scores of a sparse query depend on all of the tenant's points, also those a user inside the tenant may not see.
 //! - How long a call takes is not hidden.
 //! - A write to a life that moves, and that is given up after [`tiers::TieredBackend::patience`], may still be done or not. What

@@ -257,6 +257,7 @@ fn of_status(status: Status) -> QdrantError {
         Code::DeadlineExceeded => QdrantError::TimedOut,
         Code::Unavailable | Code::Unknown | Code::Cancelled => QdrantError::Unreachable(source),
         Code::Unauthenticated | Code::PermissionDenied => QdrantError::Unauthorized(source),
+        Code::InvalidArgument | Code::FailedPrecondition => QdrantError::Refused(source),
         _other => QdrantError::Server { code: format!("{code:?}"), source },
     }
 }
@@ -325,6 +326,24 @@ mod tests {
         }
         let options = QdrantOptions::new("https://h").unwrap().api_key("two\nlines".into());
         assert!(matches!(api_key(&options), Err(QdrantError::BadKey)));
+    }
+
+    #[test]
+    fn a_failure_says_what_can_be_done_about_it_and_nothing_of_the_servers() {
+        for (code, told) in [
+            (Code::DeadlineExceeded, "in time"),
+            (Code::Unavailable, "gRPC port"),
+            (Code::Cancelled, "gRPC port"),
+            (Code::Unauthenticated, "api key"),
+            (Code::PermissionDenied, "api key"),
+            (Code::InvalidArgument, "was the store prepared"),
+            (Code::Internal, "the server failed (Internal)"),
+            (Code::ResourceExhausted, "the server failed (ResourceExhausted)"),
+        ] {
+            let error = of_status(Status::new(code, "acme's secret"));
+            assert!(error.to_string().contains(told), "{code:?}: {error}");
+            assert!(!format!("{error} {error:?}").contains("secret"), "{error:?}");
+        }
     }
 
     #[test]

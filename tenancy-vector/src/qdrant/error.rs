@@ -11,7 +11,7 @@ use tenancy_core::{BoxError, Redacted};
 #[non_exhaustive]
 pub enum QdrantError {
     /// Not an `http` or `https` address, or one with a user or a path in it.
-    #[error("the address of the server is not a plain http or https url")]
+    #[error("the address of the server is not a plain http or https url, such as https://qdrant.example:6334")]
     BadAddress,
     /// A name that is not 1 to 128 of `[A-Za-z0-9_-]`.
     #[error("the name of a collection is 1 to 128 of [A-Za-z0-9_-]")]
@@ -58,15 +58,18 @@ pub enum QdrantError {
     #[error("the server has no such collection: prepare the store before it serves")]
     NoCollection,
     /// No connection to the server, or it broke. A write may have been done.
-    #[error("no connection to the server, or it broke")]
+    #[error("no connection to the server's gRPC port (6334 by default), or it broke")]
     Unreachable(#[source] Redacted<BoxError>),
     /// The server does not take the API key, or wants one.
     #[error("the server does not let us in with this api key")]
     Unauthorized(#[source] Redacted<BoxError>),
-    /// The server refused or failed.
+    /// The server refuses what it was asked: made for another schema, or a formula over values of another type.
+    #[error("the server refuses what it was asked: was the store prepared, with this schema?")]
+    Refused(#[source] Redacted<BoxError>),
+    /// The server failed.
     #[error("the server failed ({code})")]
     Server {
-        /// The name of the gRPC status, such as `InvalidArgument`.
+        /// The name of the gRPC status, such as `Internal`.
         code: String,
         /// What it said, which quotes fields and values.
         source: Redacted<BoxError>,

@@ -77,6 +77,8 @@ impl TenantVectors {
     /// Stores the points of a stream, batch by batch, as [`upsert`](Self::upsert) does each. `acknowledged` is called
     /// after each batch with how many points are stored since the beginning. Returns how many there were.
     ///
+    /// An external id twice in one batch is refused; in a later batch it replaces the point.
+    ///
     /// Dropped, the batch under way is still stored, and no later one is begun.
     ///
     /// # Errors
