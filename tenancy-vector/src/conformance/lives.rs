@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, json};
 use tenancy_core::{Denial, StoreVerdict, TenantContext};
 
+use super::beside::{by_key, of_all, passed_by, stored, taken};
 use super::corpus::{self, DIMENSION, Numbers, object, schema};
 use super::questions::anything;
 use super::trial::{Fault, Trial, ensure, equal};
@@ -52,7 +53,7 @@ pub(super) async fn other_schemas(trial: &mut Trial<'_>) -> Result<(), Fault> {
 }
 
 /// Two points that share an engine id but not the digest are told apart: the second is not written over the first, nor
-/// found or deleted in its place.
+/// found, changed or deleted in its place.
 pub(super) async fn engine_ids(trial: &mut Trial<'_>) -> Result<(), Fault> {
     trial.asks("two keys with one engine id");
     let (mine, backend, context) = (trial.mine()?, trial.backend, trial.one);
@@ -61,18 +62,26 @@ pub(super) async fn engine_ids(trial: &mut Trial<'_>) -> Result<(), Fault> {
     twin[31] = 8;
     let (first, twin) = (PointKey::of_bytes([7; 32]), PointKey::of_bytes(twin));
     let id = corpus::id("twin")?;
-    let write = |keys: &[PointKey]| request(context, keys, &id);
+    let write = |keys: &[PointKey], mode| request(context, keys, &id, mode);
     let scope = mine.scope(&entered);
-    let is_collision = |result| matches!(result, Err(BackendError::Collision));
 
-    backend.write(&scope, write(&[first])?).await?;
-    ensure(is_collision(backend.write(&scope, write(&[twin])?).await), "a taken engine id is a collision")?;
+    backend.write(&scope, write(&[first], UpsertMode::Replace)?).await?;
+    for mode in [UpsertMode::Replace, UpsertMode::Insert] {
+        taken(&backend.write(&scope, write(&[twin], mode)?).await, "a taken engine id is a collision")?;
+    }
     ensure(backend.retrieve(&scope, vec![twin], false).await?.is_empty(), "a point is not found under another digest")?;
-    equal(delete(trial, &scope, twin).await?, 0, "a point is not deleted under another digest")?;
-    equal(backend.retrieve(&scope, vec![first], false).await?.len() as u64, 1, "the first point is still there")?;
-    equal(delete(trial, &scope, first).await?, 1, "and is deleted under its own digest")?;
-    let both = backend.write(&scope, write(&[first, twin])?).await;
-    ensure(is_collision(both), "two points of one call may not share an engine id")?;
+    let there = stored(backend, &scope, first).await?;
+    equal(there.len() as u64, 1, "the first point is still there")?;
+    for (what, write) in by_key(context, twin, &id)? {
+        trial.asks(format!("beside a key with the same engine id: {what}"));
+        passed_by(backend.write(&scope, writes(vec![write])?).await)?;
+        let unchanged = stored(backend, &scope, first).await? == there;
+        ensure(unchanged, "a point is not changed or deleted under another digest")?;
+    }
+    trial.asks("two keys with one engine id in one call");
+    equal(delete(trial, &scope, first).await?, 1, "a point is deleted under its own digest")?;
+    let both = backend.write(&scope, write(&[first, twin], UpsertMode::Replace)?).await;
+    taken(&both, "two points of one call may not share an engine id")?;
     equal(backend.count(&scope, all()).await?, 0, "a collision writes nothing")?;
     entered.done();
     Ok(())
@@ -90,7 +99,7 @@ pub(super) async fn life_condition(trial: &mut Trial<'_>) -> Result<(), Fault> {
     let id = corpus::id("stray")?;
     trial.asks("a point of another life to be stored");
     // A back end that looks for what it wrote does not find it.
-    let stray = backend.write(&scope, request(trial.two, &[key], &id)?).await;
+    let stray = backend.write(&scope, request(trial.two, &[key], &id, UpsertMode::Replace)?).await;
     ensure(matches!(stray, Ok(()) | Err(BackendError::Collision)), "a point of another life is stored, or missed")?;
     trial.asks("reads beside a point of another life");
     equal(backend.count(&scope, all()).await?, 0, "a point of another life is not counted")?;
@@ -110,12 +119,23 @@ pub(super) async fn life_condition(trial: &mut Trial<'_>) -> Result<(), Fault> {
     ] {
         ensure(mine.query(&query).await?.is_empty(), "a point of another life is no hit")?;
     }
-    trial.asks("changes beside a point of another life");
-    equal(delete(trial, &scope, key).await?, 0, "a point of another life is not deleted")?;
-    let deletions = vec![Write::Delete(Selector::Matching(None)), Write::Delete(Selector::Keys(vec![key]))];
-    backend.write(&scope, writes(deletions)?).await?;
-    let over = backend.write(&scope, request(trial.one, &[key], &id)?).await;
-    ensure(matches!(over, Err(BackendError::Collision)), "a point of another life is not deleted or written over")?;
+    let theirs = trial.theirs()?;
+    let other = theirs.pass.enter("conformance").await?;
+    // Its own life sees it where lives share a place.
+    let there = stored(backend, &theirs.scope(&other), key).await?;
+    for (what, write) in by_key(trial.one, key, &id)?.into_iter().chain(of_all()?) {
+        trial.asks(format!("beside a point of another life: {what}"));
+        passed_by(backend.write(&scope, writes(vec![write])?).await)?;
+        equal(backend.count(&scope, all()).await?, 0, "a point of another life is not taken over")?;
+        let unchanged = stored(backend, &theirs.scope(&other), key).await? == there;
+        ensure(unchanged, "a point of another life is not changed or deleted")?;
+    }
+    trial.asks("an upsert in the place of a point of another life");
+    for mode in [UpsertMode::Insert, UpsertMode::Replace] {
+        let over = backend.write(&scope, request(trial.one, &[key], &id, mode)?).await;
+        taken(&over, "a point of another life is not deleted or written over")?;
+    }
+    other.done();
     entered.done();
     Ok(())
 }
@@ -156,8 +176,13 @@ pub(super) async fn dropping(trial: &mut Trial<'_>) -> Result<(), Fault> {
         let verdict = backend.verify_dropped(&theirs.scope(&entered)).await?;
         ensure(verdict != StoreVerdict::Failed, "nothing is found of a dropped partition")?;
     }
+    trial.asks("reads of a dropped partition");
+    gone(theirs.count(None).await, |count| *count == 0)?;
+    let found = theirs.get(std::slice::from_ref(point.id())).await;
+    gone(found, |found| found.iter().all(|found| found.point().is_none()))?;
+    gone(theirs.query(&anything()?).await, Vec::is_empty)?;
     trial.asks("to write to a dropped partition");
-    let late = request(trial.two, &[PointKey::of_bytes([5; 32])], point.id())?;
+    let late = request(trial.two, &[PointKey::of_bytes([5; 32])], point.id(), UpsertMode::Replace)?;
     let late = backend.write(&theirs.scope(&entered), late).await;
     ensure(matches!(late, Err(BackendError::Dropped)), "a late write is refused")?;
     entered.done();
@@ -168,8 +193,22 @@ pub(super) async fn dropping(trial: &mut Trial<'_>) -> Result<(), Fault> {
     trial.clear(&mine, &[point]).await
 }
 
+/// Nothing is answered of a dropped partition, or the call is refused. What the back end says of itself is not enough.
+fn gone<T>(answer: Result<T, VectorError>, is_nothing: impl FnOnce(&T) -> bool) -> Result<(), Fault> {
+    match answer {
+        Ok(answer) => ensure(is_nothing(&answer), "nothing is read of a dropped partition"),
+        Err(VectorError::Denied(Denial::TenantErased)) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Points under keys of our choosing, with the tag of a tenant of our choosing.
-fn request(owner: &TenantContext, keys: &[PointKey], id: &ExternalId) -> Result<WriteRequest, VectorError> {
+fn request(
+    owner: &TenantContext,
+    keys: &[PointKey],
+    id: &ExternalId,
+    mode: UpsertMode,
+) -> Result<WriteRequest, VectorError> {
     let points = keys.iter().map(|key| {
         let payload = object(json!({"label": "red", "rank": 1}));
         let payload = tag::stamp(owner.life(), key, id, payload);
@@ -178,7 +217,7 @@ fn request(owner: &TenantContext, keys: &[PointKey], id: &ExternalId) -> Result<
         Ok(TaggedPoint { key: *key, vectors: BTreeMap::from(vectors), payload })
     });
     let points = points.collect::<Result<_, VectorError>>()?;
-    writes(vec![Write::Upsert { points, mode: UpsertMode::Replace }])
+    writes(vec![Write::Upsert { points, mode }])
 }
 
 fn writes(writes: Vec<Write>) -> Result<WriteRequest, VectorError> {

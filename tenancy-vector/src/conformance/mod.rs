@@ -41,9 +41,9 @@
 //! | `replacing` | that nothing of a point is left when it is written again |
 //! | `other_schemas` | that a partition refuses points of another schema |
 //! | `vacating` | that a place is only given up when nothing is in it, and comes back |
-//! | `engine_ids` | that two points with one engine id are told apart |
+//! | `engine_ids` | that two points with one engine id are told apart, in any kind of write |
 //! | `life_condition` | that a point of another life in one's own partition is not seen, changed or deleted, in any call |
-//! | `dropping` | that a dropped partition is gone for good, and no other with it |
+//! | `dropping` | that a dropped partition is gone for good, whatever the back end says of it, and no other with it |
 //!
 //! [`shared_corpus`] is for a back end of a corpus that all tenants read.
 //!
@@ -51,9 +51,12 @@
 //!
 //! - Anything about calls at the same time, calls that are dropped, and failures in the middle of a write.
 //! - That a write is still there after a crash, and a dropped partition gone from files, logs and backups.
+//! - That a point of another life keeps its vectors and its payload where its own life does not see it either, in a place
+//!   or in rows of one's own. That it stays, and does not become one's own, is asked there too.
 //! - That an approximate index finds everything: forty points are few, and an engine looks at each of them.
 //! - How long anything takes, and what that tells.
 
+mod beside;
 mod changes;
 mod corpus;
 #[cfg(test)]
@@ -81,7 +84,8 @@ use trial::Trial;
 
 /// Runs every check, in an order that ends with the partition of the second context dropped for good.
 ///
-/// The contexts are of two tenants of the realm without points in the back end.
+/// The contexts are of two tenants of the realm without points in the back end. Whether it passes, is dropped or ends in
+/// an error, points stay behind: use other tenants for the next run.
 ///
 /// # Errors
 /// The first rule that does not hold, or a call that failed.
@@ -101,25 +105,43 @@ pub async fn run(
 /// A part of the suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "the table of the module says what each asks")]
 pub enum Check {
+    /// That a back end can be prepared twice.
     Prepare,
+    /// Every read and some changes, where nobody wrote.
     EmptyPartitions,
+    /// Hits, scores, payloads and order: each kind of vector and of query, each kind of filter, limits, thresholds, ties.
     Ranking,
+    /// Several queries in one call, each in its place.
     Batches,
+    /// How many points meet each kind of filter.
     Counts,
+    /// Values and how often they are there, with filters and limits.
     Facets,
+    /// Every point once, page by page, by id and by a value, with filters, payloads and vectors.
     Pages,
+    /// Points by id, with their vectors and without; hits with their vectors.
     Lookups,
+    /// Points by chance, as many as asked for, and how near they are to each other.
     Samples,
+    /// Each kind of change, by ids, by a filter and of all, alone and several in their order; a neighbour with the same ids
+    /// keeps its points.
     Changes,
+    /// More than a thousand points in one write, on a page, in a look-up and in a deletion.
     LargePartitions,
+    /// That two tenants with the same ids have points of their own.
     Separation,
+    /// That nothing of a point is left when it is written again.
     Replacing,
+    /// That a partition refuses points of another schema.
     OtherSchemas,
+    /// That two points with one engine id are told apart, in any kind of write.
     EngineIds,
+    /// That a point of another life in one's own partition is not seen, changed or deleted, in any call.
     LifeCondition,
+    /// That a place is only given up when nothing is in it, and comes back.
     Vacating,
+    /// That a dropped partition is gone for good, whatever the back end says of it, and no other with it.
     Dropping,
 }
 
@@ -172,7 +194,8 @@ impl Check {
         }
     }
 
-    /// Runs it, on a back end that was prepared for [`schema`].
+    /// Runs it, on a back end that was prepared for [`schema`]. Dropped, or ended by an error, it leaves points behind: use
+    /// other tenants for the next run.
     ///
     /// # Errors
     /// The first rule that does not hold, or a call that failed.

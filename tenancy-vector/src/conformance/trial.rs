@@ -8,7 +8,6 @@ use super::corpus::schema;
 use super::{Differs, Nonconformance, ReferenceBackend};
 use crate::backend::VectorBackend;
 use crate::error::{BackendError, VectorError};
-use crate::id::ExternalId;
 use crate::point::Point;
 use crate::store::VectorStore;
 use crate::tenant::TenantVectors;
@@ -54,11 +53,7 @@ impl Trial<'_> {
     pub(super) async fn clear(&mut self, mine: &TenantVectors, points: &[Point]) -> Result<(), Fault> {
         self.asks(format!("a deletion by {} ids", points.len()));
         let ids: Vec<_> = points.iter().map(Point::id).cloned().collect();
-        self.clear_ids(mine, &ids).await
-    }
-
-    pub(super) async fn clear_ids(&mut self, mine: &TenantVectors, ids: &[ExternalId]) -> Result<(), Fault> {
-        ensure(mine.delete(ids).await?.not_visible() == 0, "a deletion finds the points that are there")?;
+        ensure(mine.delete(&ids).await?.not_visible() == 0, "a deletion finds the points that are there")?;
         equal(mine.count(None).await?, 0, "all points can be deleted")
     }
 }

@@ -3,7 +3,7 @@
 mod reads;
 mod writes;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use tenancy_core::{Life, StoreVerdict};
@@ -12,10 +12,10 @@ use tenancy_testkit::TestTenants;
 use super::{Check, Nonconformance, ReferenceBackend};
 use crate::backend::{ScoredPayload, StoredPayload, VectorBackend};
 use crate::error::{BackendError, VectorError};
-use crate::filter::FilterValue;
+use crate::filter::{Condition, FilterValue};
 use crate::id::PointKey;
 use crate::request::{
-    CountRequest, FacetRequest, Find, QueryRequest, ScrollRequest, Search, Selector, Write, WriteRequest,
+    CountRequest, FacetRequest, Find, QueryRequest, ScrollRequest, Search, Selector, UpsertMode, Write, WriteRequest,
 };
 use crate::schema::Schema;
 use crate::scope::{Partition, VectorScope};
@@ -36,8 +36,10 @@ struct Lie {
     page: fn(&mut Vec<StoredPayload>),
     found: fn(&mut Vec<StoredPayload>),
     count: fn(&mut CountRequest),
-    /// Calls that reach the points of the other life too, in a place that both share.
+    /// Calls, and kinds of writes, that reach the points of the other life too, in a place that both share.
     reaches: &'static [&'static str],
+    /// Kinds of writes that take the last byte of a digest for the one before it.
+    shortens: &'static [&'static str],
     /// What is not done.
     skips: &'static [&'static str],
 }
@@ -57,6 +59,7 @@ const HONEST: Lie = Lie {
     found: |_| {},
     count: |_| {},
     reaches: &[],
+    shortens: &[],
     skips: &[],
 };
 
@@ -67,19 +70,22 @@ struct Liar {
     lie: Lie,
     lives: [Life; 2],
     place: Partition,
+    /// Whose points are said to be dropped, and are not.
+    kept: OnceLock<Life>,
 }
 
 impl Liar {
     fn new(tenants: &TestTenants, lie: Lie) -> Self {
         let lives = [tenants.life("acme"), tenants.life("globex")];
         let place = Partition::new(tenants.realm().tag(), lives[0]);
-        Self { honest: ReferenceBackend::new(), lie, lives, place }
+        Self { honest: ReferenceBackend::new(), lie, lives, place, kept: OnceLock::new() }
     }
 
     /// The scopes that a call reaches, one's own first.
     fn scopes<'s>(&'s self, call: &str, scope: &'s VectorScope<'_>) -> Vec<VectorScope<'s>> {
         let place = (!self.lie.reaches.is_empty()).then_some(&self.place);
-        let others = self.lives.into_iter().filter(|life| *life != scope.life() && self.lie.reaches.contains(&call));
+        let reaches = call == "write" || self.lie.reaches.contains(&call);
+        let others = self.lives.into_iter().filter(|life| *life != scope.life() && reaches);
         std::iter::once(scope.life()).chain(others).map(|life| scope.mistaken(life, place)).collect()
     }
 
@@ -104,16 +110,20 @@ impl VectorBackend for Liar {
         writes.iter_mut().for_each(self.lie.write);
         (self.lie.writes)(&mut writes);
         let schema = if self.skips("schema") { super::schema().map_err(BackendError::failed)? } else { schema };
+        writes.iter_mut().filter(|write| self.lie.shortens.contains(&kind(write))).for_each(shorten);
+        if self.kept.get() == Some(&scope.life()) {
+            return Err(BackendError::Dropped);
+        }
+        let reaching = |write: &Write| self.lie.reaches.contains(&kind(write));
         for scope in self.scopes("write", scope) {
             let written =
                 self.honest.write(&scope, WriteRequest { schema: schema.clone(), writes: writes.clone() }).await;
             match written {
-                Err(BackendError::Collision) if self.skips("collision") => {}
+                Err(BackendError::Collision) if self.skips("collision") || writes.iter().any(reaching) => {}
                 Err(BackendError::Dropped) if self.skips("late") => {}
                 written => written?,
             }
-            // Points are stored for one's own life alone.
-            writes.retain(|write| !matches!(write, Write::Upsert { .. }));
+            writes.retain(reaching);
         }
         Ok(())
     }
@@ -184,6 +194,9 @@ impl VectorBackend for Liar {
     }
 
     async fn count(&self, scope: &VectorScope<'_>, mut request: CountRequest) -> Result<u64, BackendError> {
+        if self.kept.get() == Some(&scope.life()) && self.skips("count what is dropped") {
+            return Ok(0);
+        }
         (self.lie.count)(&mut request);
         let mut count = 0;
         for scope in self.scopes("count", scope) {
@@ -205,12 +218,64 @@ impl VectorBackend for Liar {
     }
 
     async fn drop_partition(&self, scope: &VectorScope<'_>) -> Result<(), BackendError> {
+        if self.skips("delete what is dropped") {
+            let _life = self.kept.get_or_init(|| scope.life());
+            return Ok(());
+        }
         if self.skips("drop") { Ok(()) } else { self.honest.drop_partition(scope).await }
     }
 
     async fn verify_dropped(&self, scope: &VectorScope<'_>) -> Result<StoreVerdict, BackendError> {
+        if self.kept.get().is_some() {
+            return Ok(StoreVerdict::Verified);
+        }
         let verdict = self.honest.verify_dropped(scope).await?;
         Ok(if self.skips("verify") { StoreVerdict::Failed } else { verdict })
+    }
+}
+
+/// What a write is, to lie about it alone.
+const fn kind(write: &Write) -> &'static str {
+    match write {
+        Write::Upsert { mode: UpsertMode::Replace | UpsertMode::Insert, .. } => "upsert",
+        Write::Upsert { mode: UpsertMode::Update(None), .. } => "update",
+        Write::Upsert { mode: UpsertMode::Update(Some(_)), .. } => "update by a filter",
+        Write::SetVectors(_) => "new vectors",
+        Write::DeleteVectors(Selector::Keys(_), _) => "vectors deleted by key",
+        Write::DeleteVectors(Selector::Matching(_), _) => "vectors deleted by a filter",
+        Write::SetPayload(Selector::Keys(_), ..) => "keys set by key",
+        Write::SetPayload(Selector::Matching(_), ..) => "keys set by a filter",
+        Write::OverwritePayload(..) => "a payload replaced",
+        Write::DeletePayload(Selector::Keys(_), _) => "keys deleted by key",
+        Write::DeletePayload(Selector::Matching(_), _) => "keys deleted by a filter",
+        Write::Delete(Selector::Keys(_)) => "a deletion by key",
+        Write::Delete(Selector::Matching(_)) => "a deletion by a filter",
+    }
+}
+
+fn shorten(write: &mut Write) {
+    let short = |key: &mut PointKey| {
+        let mut bytes = key.to_bytes();
+        bytes[31] = bytes[30];
+        *key = PointKey::of_bytes(bytes);
+    };
+    match write {
+        Write::Upsert { points, mode } => {
+            points.iter_mut().for_each(|point| short(&mut point.key));
+            if let UpsertMode::Update(Some(Condition::HasId(keys))) = mode {
+                keys.iter_mut().for_each(short);
+            }
+        }
+        Write::SetVectors(points) => points.iter_mut().for_each(|point| short(&mut point.key)),
+        Write::OverwritePayload(key, _) => short(key),
+        Write::DeleteVectors(those, _)
+        | Write::SetPayload(those, ..)
+        | Write::DeletePayload(those, _)
+        | Write::Delete(those) => {
+            if let Selector::Keys(keys) = those {
+                keys.iter_mut().for_each(short);
+            }
+        }
     }
 }
 

@@ -144,6 +144,14 @@ pub(super) fn lies() -> Vec<Row> {
 }
 
 pub(super) fn of_lives() -> Vec<Row> {
+    let mut all = whose_it_is();
+    let each = |kinds: &'static [&'static str]| kinds.chunks(1);
+    all.extend(each(BY_KEY).chain(each(OF_ALL)).map(|kind| (kind[0], LifeCondition, Lie { reaches: kind, ..HONEST })));
+    all.extend(each(BY_KEY).map(|kind| (kind[0], EngineIds, Lie { shortens: kind, ..HONEST })));
+    all
+}
+
+fn whose_it_is() -> Vec<Row> {
     vec![
         ("a second time fails", Prepare, Lie { skips: &["prepare"], ..HONEST }),
         ("another schema is ours", OtherSchemas, Lie { skips: &["schema"], ..HONEST }),
@@ -153,17 +161,38 @@ pub(super) fn of_lives() -> Vec<Row> {
         ("values of other lives", LifeCondition, Lie { reaches: &["facet"], ..HONEST }),
         ("pages of other lives", LifeCondition, Lie { reaches: &["scroll"], ..HONEST }),
         ("hits of other lives", LifeCondition, Lie { reaches: &["query"], ..HONEST }),
-        ("changes of other lives", LifeCondition, Lie { reaches: &["write"], ..HONEST }),
         ("counts of neighbours", Separation, Lie { reaches: &["count"], ..HONEST }),
         ("hits of neighbours", Separation, Lie { reaches: &["query"], ..HONEST }),
-        ("changes of neighbours", Changes, Lie { reaches: &["write"], ..HONEST }),
+        ("changes of neighbours", Changes, Lie { reaches: OF_ALL, ..HONEST }),
         ("a place given up with its points", Vacating, Lie { skips: &["look whether it is empty"], ..HONEST }),
         ("a place given up for good", Vacating, Lie { skips: &["come back"], ..HONEST }),
         ("nothing dropped", Dropping, Lie { skips: &["drop"], ..HONEST }),
         ("a late write taken for done", Dropping, Lie { skips: &["late"], ..HONEST }),
         ("something left of a partition", Dropping, Lie { skips: &["verify"], ..HONEST }),
+        ("a dropped point that is counted", Dropping, Lie { found: Vec::clear, hits: Vec::clear, ..KEPT }),
+        ("a dropped point that is looked up", Dropping, Lie { hits: Vec::clear, ..UNCOUNTED }),
+        ("a dropped point that is found", Dropping, Lie { found: Vec::clear, ..UNCOUNTED }),
     ]
 }
+
+/// Late writes are refused, the points are kept, and nothing is said to be left.
+const KEPT: Lie = Lie { skips: &["delete what is dropped"], ..HONEST };
+
+const UNCOUNTED: Lie = Lie { skips: &["delete what is dropped", "count what is dropped"], ..HONEST };
+
+const BY_KEY: &[&str] = &[
+    "new vectors",
+    "vectors deleted by key",
+    "keys set by key",
+    "a payload replaced",
+    "keys deleted by key",
+    "update",
+    "update by a filter",
+    "a deletion by key",
+];
+
+const OF_ALL: &[&str] =
+    &["vectors deleted by a filter", "keys set by a filter", "keys deleted by a filter", "a deletion by a filter"];
 
 fn selector(write: &mut Write, act: fn(&mut Selector)) {
     match write {
