@@ -15,6 +15,10 @@ pub struct Reason(Kind);
 enum Kind {
     Text(&'static str),
     /// An error of ours, which withholds what is foreign in it.
+    #[cfg_attr(
+        not(any(feature = "qdrant", feature = "pgvector")),
+        expect(dead_code, reason = "only they have such errors")
+    )]
     Ours(BoxError),
     Foreign(&'static str, Redacted<BoxError>),
 }
