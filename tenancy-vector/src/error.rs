@@ -191,7 +191,8 @@ pub enum VectorError {
     /// What was done stays done: try again.
     #[error("the life can't be moved right now")]
     Busy,
-    /// A life has points where it is not said to be that are not where it is said to be: the placements were lost, or are older
+    /// A life has points where it is not said to be that are not where it is said to be, or differ there: the placements were
+    /// lost, or are older
     /// than the back ends. Nothing was moved; bring them back, or take the points out that are not wanted.
     #[error("the life's points are where they are not said to be")]
     Misplaced,

@@ -1,5 +1,6 @@
 //! Placements and notes in Postgres, for several processes.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use uuid::Uuid;
 use super::error::PgVectorError;
 use super::pair::quoted;
 use crate::error::BackendError;
+use crate::id::PointKey;
 use crate::reason::Reason;
 use crate::scope::VectorScope;
 use crate::tiers::{Note, Notes, Placement, Tiers};
@@ -23,8 +25,10 @@ use crate::tiers::{Note, Notes, Placement, Tiers};
 ///
 /// The two tables are as old as the back ends, or nearly so: brought back from an older copy they say of a life that moved since
 /// that it is where it was. It reads as empty there, or as what was written there since. A move of it is refused as long as the
-/// other back end has a point that is not where the life is said to be ([`Misplaced`](crate::VectorError::Misplaced)), so none
-/// is lost; which of both is right nobody but an operator can tell. Restore them together with the back ends.
+/// other back end has a point that is not where the life is said to be, or differs there
+/// ([`Misplaced`](crate::VectorError::Misplaced)); which of both is right nobody but an operator can tell. If the copy was made in
+/// the middle of a move of the life, only payloads are compared, or, when reads had turned or the move was given up, only ids;
+/// and points that were noted in it are not missed. Restore them together with the back ends.
 ///
 /// Each call is one statement, or several of which each leaves what the next can go on with: dropped, none is half done.
 ///
@@ -132,6 +136,13 @@ impl Tiers for PgTiers {
         Ok(notes)
     }
 
+    async fn noted(&self, scope: &VectorScope<'_>, keys: &[PointKey]) -> Result<Vec<PointKey>, BackendError> {
+        let asked: Vec<_> = keys.iter().map(|key| key.to_bytes().to_vec()).collect();
+        let noted = sqlx::query_scalar(NOTED).bind(self.place(scope)).bind(asked);
+        let noted: HashSet<Vec<u8>> = noted.fetch_all(&self.pool).await.map_err(failed)?.into_iter().collect();
+        Ok(keys.iter().filter(|key| noted.contains(&key.to_bytes()[..])).copied().collect())
+    }
+
     async fn forget(&self, scope: &VectorScope<'_>, notes: &[Uuid]) -> Result<(), BackendError> {
         let sql = "delete from tenancy_tiers.note where life = $1 and id = any($2)";
         sqlx::query(sql).bind(self.place(scope)).bind(notes).execute(&self.pool).await.map(drop).map_err(failed)
@@ -205,6 +216,13 @@ from (
 ) of_life
 order by is_over desc, kept
 limit 1000";
+
+/// Keys have 32 bytes.
+const NOTED: &str = "
+select distinct key
+from tenancy_tiers.note
+cross join lateral (select substring(keys from place for 32) from generate_series(1, length(keys), 32) place) of_note (key)
+where life = $1 and key in (select unnest($2::bytea[]))";
 
 const DROP: [&str; 2] = [
     "insert into tenancy_tiers.placement (life, placement) values ($1, null) on conflict (life) do update set placement = null",

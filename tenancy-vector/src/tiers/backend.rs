@@ -44,8 +44,8 @@ impl TieredBackend {
     /// not done by then of a write that was given up it must not do any more, and no process may stand still for as long in
     /// the middle of a write and then go on with it.
     ///
-    /// A move that stands still for twenty times as long is given up by the next write of its life, which is noted no more;
-    /// whoever moves the life again begins anew.
+    /// A move that stands still for twenty times as long is given up by the next write of its life. From then on only writes that
+    /// take points out are noted. Whoever moves the life again begins anew.
     #[must_use]
     pub const fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;

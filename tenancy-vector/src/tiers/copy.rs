@@ -12,7 +12,7 @@ use crate::backend::StoredPayload;
 use crate::error::VectorError;
 use crate::id::PointKey;
 use crate::points::Points;
-use crate::request::{CountRequest, Position, ScrollRequest, Selector, TaggedPoint, UpsertMode, Write};
+use crate::request::{Position, ScrollRequest, Selector, TaggedPoint, UpsertMode, Write};
 use crate::scope::VectorScope;
 use crate::tag;
 
@@ -35,7 +35,8 @@ impl Copier<'_> {
         self.in_time(async {
             let page = self.tiered.of(self.at.reads).scroll(&self.scope, request).await?;
             let points = page.into_iter().map(|stored| self.point(stored)).collect::<Result<Vec<_>, _>>()?;
-            let last = points.last().map(|point| point.key.engine_id()).filter(|_| points.len() == PAGE);
+            // A page may be short for any reason: the one after the last is empty.
+            let last = points.last().map(|point| point.key.engine_id());
             let count = points.len() as u64;
             self.store(points, Vec::new()).await?;
             Ok((last, count))
@@ -55,42 +56,6 @@ impl Copier<'_> {
             .await?;
         }
         Ok(())
-    }
-
-    /// Whether the life's points can be where they are said to be. Not if some are in the other back end alone, as where the
-    /// placements were lost or are older than the back ends, whatever was written here since.
-    pub(super) async fn ensure_placed(&self) -> Result<(), VectorError> {
-        let count = async |tier| {
-            let all = CountRequest { condition: None };
-            self.tiered.of(tier).count(&self.scope, all).await
-        };
-        let (here, others) = (count(self.at.reads).await?, count(self.at.reads.other()).await?);
-        if others == 0 || (here >= others && self.others_are_here().await?) {
-            Ok(())
-        } else {
-            Err(VectorError::Misplaced)
-        }
-    }
-
-    /// Whether each point of the other back end is here too, whatever it says there. As long as nothing was lost there is none,
-    /// so it costs nothing.
-    async fn others_are_here(&self) -> Result<bool, VectorError> {
-        let mut after = None;
-        loop {
-            let position = Position::After(after);
-            let request = ScrollRequest { condition: None, limit: PAGE, position, vectors: false };
-            let page = self.tiered.of(self.at.reads.other()).scroll(&self.scope, request).await?;
-            let keys = page.into_iter().map(|stored| Ok(answers::own(&self.points.owner, stored)?.0));
-            let keys = keys.collect::<Result<Vec<PointKey>, VectorError>>()?;
-            let here = self.tiered.of(self.at.reads).retrieve(&self.scope, keys.clone(), false).await?;
-            if here.len() < keys.len() {
-                return Ok(false);
-            }
-            after = keys.last().map(|key| key.engine_id());
-            if keys.len() < PAGE {
-                return Ok(true);
-            }
-        }
     }
 
     /// Takes all points out.
@@ -138,4 +103,4 @@ impl Copier<'_> {
     }
 }
 
-const PAGE: usize = 256;
+pub(super) const PAGE: usize = 256;

@@ -1,6 +1,6 @@
 //! Placements and notes in memory.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -11,14 +11,16 @@ use uuid::Uuid;
 
 use super::{Note, Notes, Placement, Tiers};
 use crate::error::BackendError;
+use crate::id::PointKey;
 use crate::scope::VectorScope;
 
 /// For tests, and for back ends that end with the process: what it knows goes with it. Clones share what they know: one for
 /// each store.
 ///
-/// After a restart every life is looked for in the shared back end. One that had been moved reads as empty there, is written
-/// there, and can't be moved any more ([`VectorError::Misplaced`](crate::VectorError::Misplaced)). With back ends that outlive
-/// the process use `pgvector::PgTiers`.
+/// After a restart every life is looked for in the shared back end. One that had been moved reads as empty there and is written
+/// there. It can't be moved ([`VectorError::Misplaced`](crate::VectorError::Misplaced)) until each point that the other back end
+/// has is in the shared one as well, with the same payload and vectors, or was taken out of the other by hand. With back ends
+/// that outlive the process use `pgvector::PgTiers`.
 #[derive(Clone, Default)]
 pub struct MemoryTiers(Arc<Mutex<HashMap<String, Option<Life>>>>);
 
@@ -87,6 +89,13 @@ impl Tiers for MemoryTiers {
             let (closed, open): (Vec<_>, Vec<_>) =
                 life.notes.values().partition(|kept| kept.closed || kept.since.elapsed() > age);
             Notes { closed: closed.into_iter().map(|kept| kept.note.clone()).collect(), open: open.len() }
+        })
+    }
+
+    async fn noted(&self, scope: &VectorScope<'_>, keys: &[PointKey]) -> Result<Vec<PointKey>, BackendError> {
+        self.of(scope, |life| {
+            let noted: HashSet<_> = life.notes.values().flat_map(|kept| &kept.note.keys).collect();
+            keys.iter().filter(|key| noted.contains(key)).copied().collect()
         })
     }
 

@@ -75,7 +75,7 @@
 //! here    here           begins, and waits for writes that don't know of it
 //! here    here, noted    copies page by page, then what was noted, until little is left
 //! here    wait           copies the rest, and turns the reads
-//! there   there          removes what is left here
+//! there   there          removes what is left here; of writes those that take points out are noted
 //! there   there
 //! ```
 //!
@@ -90,6 +90,7 @@ mod copy;
 mod lease;
 mod memory;
 mod mover;
+mod placed;
 mod placement;
 mod write;
 
@@ -182,6 +183,12 @@ pub trait Tiers: Send + Sync + 'static {
     /// # Errors
     /// [`BackendError`].
     async fn notes(&self, scope: &VectorScope<'_>, age: Duration) -> Result<Notes, BackendError>;
+
+    /// Which of these points are noted, by open notes too: all that were kept and not forgotten.
+    ///
+    /// # Errors
+    /// [`BackendError`].
+    async fn noted(&self, scope: &VectorScope<'_>, keys: &[PointKey]) -> Result<Vec<PointKey>, BackendError>;
 
     /// Forgets notes: their points were copied.
     ///

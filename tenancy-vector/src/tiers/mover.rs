@@ -67,6 +67,8 @@ struct Run {
     mover: Uuid,
     to: Tier,
     is_taken: bool,
+    /// Whether the life was looked for since the move is its own: from then on it knows what is in the other back end.
+    is_placed: bool,
     rounds: u32,
     pauses: u32,
 }
@@ -105,7 +107,7 @@ impl TenantMover {
     /// [`VectorError::Busy`] where somebody else has taken the move over, a back end takes longer than the patience, or
     /// writes are so slow that they can't be waited for; [`VectorError::Misplaced`]; [`VectorError::Denied`]; [`VectorError::Backend`].
     pub async fn move_to(&self, tier: Tier, mut copied: impl FnMut(u64) + Send) -> Result<(), VectorError> {
-        let mut run = Run { mover: Uuid::new_v4(), to: tier, is_taken: false, rounds: 0, pauses: 0 };
+        let mut run = Run { mover: Uuid::new_v4(), to: tier, is_taken: false, is_placed: false, rounds: 0, pauses: 0 };
         let mut count = 0;
         loop {
             let entered = self.pass.enter("vectors.move").await?;
@@ -134,13 +136,17 @@ impl TenantMover {
             Some(Moving { stage, .. }) => return self.take(entered, at, stage, run).await,
         };
         let copier = self.copier(entered, at);
+        // What another mover has left says where the life was then: it is believed no more than a placement without a move.
+        if !run.is_placed {
+            copier.ensure_placed().await?;
+            run.is_placed = true;
+        }
         let next = |stage| at.at(run.mover, stage);
         match stage {
             Stage::Begun | Stage::Copying(_) | Stage::CatchingUp | Stage::Paused if at.reads == run.to => {
                 self.set(entered, at, next(Stage::Clearing)).await?;
             }
             Stage::Begun => {
-                copier.ensure_placed().await?;
                 copier.clear().await?;
                 self.set(entered, at, next(Stage::Copying(None))).await?;
             }
@@ -181,7 +187,7 @@ impl TenantMover {
         run: &mut Run,
     ) -> Result<Step, VectorError> {
         if self.set(entered, at, at.at(run.mover, stage)).await? {
-            run.is_taken = true;
+            (run.is_taken, run.is_placed) = (true, false);
             sleep(self.tiered.wait()).await;
         }
         Ok(Step::Turned)

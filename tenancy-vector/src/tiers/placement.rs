@@ -52,7 +52,8 @@ pub(super) enum Stage {
     CatchingUp,
     /// As before, and writes wait.
     Paused,
-    /// What is in the other back end is of no use. Writes are not noted.
+    /// What is in the other back end is of no use. Of writes those are noted that take points out: what is there and not here is
+    /// there for no other reason.
     Clearing,
 }
 
@@ -80,9 +81,17 @@ impl Placement {
         self.moving.is_some()
     }
 
-    pub(super) const fn writes(&self) -> Writes {
+    /// What a write has to do, and whether it takes points out.
+    pub(super) const fn writes(&self, takes_out: bool) -> Writes {
         match self.moving {
-            None | Some(Moving { stage: Stage::Clearing, .. }) => Writes::Plain,
+            None => Writes::Plain,
+            Some(Moving { stage: Stage::Clearing, .. }) => {
+                if takes_out {
+                    Writes::Noted
+                } else {
+                    Writes::Plain
+                }
+            }
             Some(Moving { stage: Stage::Begun | Stage::Copying(_) | Stage::CatchingUp, .. }) => Writes::Noted,
             Some(Moving { stage: Stage::Paused, .. }) => Writes::Wait,
         }
@@ -94,9 +103,9 @@ impl Placement {
     }
 
     /// Whether writes are noted, for the same mover as before: no note was forgotten in between that was not copied.
-    pub(super) fn notes_as(&self, before: &Self) -> bool {
+    pub(super) fn notes_as(&self, before: &Self, takes_out: bool) -> bool {
         let mover = |at: &Self| at.moving.map(|moving| moving.mover);
-        self.writes() == Writes::Noted && self.reads_as(before) && mover(self) == mover(before)
+        self.writes(takes_out) == Writes::Noted && self.reads_as(before) && mover(self) == mover(before)
     }
 
     pub(super) const fn at(self, mover: Uuid, stage: Stage) -> Self {
@@ -110,7 +119,7 @@ impl Placement {
 
     /// Without the move: what was copied is of no use. None where it has not come so far, or too far.
     pub(super) fn given_up(self) -> Option<Self> {
-        let moving = self.moving.filter(|_| self.writes() != Writes::Plain)?;
+        let moving = self.moving.filter(|_| self.writes(false) != Writes::Plain)?;
         Some(self.at(moving.mover, Stage::Clearing))
     }
 
@@ -159,9 +168,13 @@ mod tests {
         assert_eq!(there_and_back.tier(), Placement::FIRST.tier());
         assert!(!there_and_back.reads_as(&Placement::FIRST));
         let at = Placement::FIRST.at(one, Stage::Begun);
-        assert!(Placement::FIRST.at(one, Stage::CatchingUp).notes_as(&at) && at.beaten().notes_as(&at));
+        for now in [Placement::FIRST.at(one, Stage::CatchingUp), at.beaten()] {
+            assert!(now.notes_as(&at, false) && now.notes_as(&at, true), "{now:?}");
+        }
+        let given_up = at.given_up().unwrap();
+        assert!(given_up.notes_as(&at, true) && !given_up.notes_as(&at, false), "what is taken out alone");
         for now in [Placement::FIRST.at(two, Stage::Begun), at.at(one, Stage::Paused), at.turned(one), at.still()] {
-            assert!(!now.notes_as(&at), "{now:?}");
+            assert!(!now.notes_as(&at, false) && !now.notes_as(&at, true), "{now:?}");
         }
     }
 }

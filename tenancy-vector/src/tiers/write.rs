@@ -43,7 +43,7 @@ impl TieredBackend {
         request: WriteRequest,
     ) -> Result<Option<WriteRequest>, BackendError> {
         let at = self.open_placement(scope).await?;
-        match at.writes() {
+        match at.writes(request.writes().iter().any(takes_out)) {
             Writes::Plain => self.of(at.reads).write(scope, request).await.map(|()| None),
             Writes::Noted | Writes::Wait => Ok(Some(request)),
         }
@@ -52,10 +52,11 @@ impl TieredBackend {
     /// Writes that name their points.
     async fn write_named(&self, scope: &VectorScope<'_>, request: WriteRequest) -> Result<(), BackendError> {
         let keys: Vec<_> = request.writes().iter().flat_map(keys_of).collect();
+        let takes_out = request.writes().iter().any(takes_out);
         loop {
             let step = async {
                 let at = self.open_placement(scope).await?;
-                match at.writes() {
+                match at.writes(takes_out) {
                     Writes::Plain => self.of(at.reads).write(scope, request.clone()).await.map(|()| true),
                     Writes::Noted | Writes::Wait => self.write_noted(scope, &at, keys.clone(), request.clone()).await,
                 }
@@ -79,7 +80,7 @@ impl TieredBackend {
         loop {
             let step = async {
                 let at = self.open_placement(scope).await?;
-                if at.writes() == Writes::Plain {
+                if at.writes(takes_out(write)) == Writes::Plain {
                     return self.of(at.reads).write(scope, request(write.clone())).await.map(|()| Met::All);
                 }
                 let keys = self.portion(scope, at.reads, met_by, after).await?;
@@ -113,7 +114,7 @@ impl TieredBackend {
                 self.tiers.replace(scope, at, given_up).await?;
                 continue;
             }
-            if at.writes() != Writes::Wait {
+            if at.writes(false) != Writes::Wait {
                 return Ok(at);
             }
             if Instant::now() < until {
@@ -134,11 +135,12 @@ impl TieredBackend {
         keys: Vec<PointKey>,
         request: WriteRequest,
     ) -> Result<bool, BackendError> {
+        let takes_out = request.writes().iter().any(takes_out);
         let note = Note { id: Uuid::new_v4(), keys };
         let id = note.id();
         self.tiers.note(scope, note).await?;
         // A mover that did not see the note has set something else before it looked for notes.
-        let goes_on = self.tiers.placement(scope).await?.notes_as(at);
+        let goes_on = self.tiers.placement(scope).await?.notes_as(at, takes_out);
         let written = if goes_on { self.of(at.reads).write(scope, request).await } else { Ok(()) };
         if is_over(&written) {
             // One that can't be closed counts as closed when it is old.
@@ -199,6 +201,19 @@ const fn condition(write: &Write) -> Option<Option<&Condition>> {
             Selector::Keys(_) => None,
             Selector::Matching(condition) => Some(condition.as_ref()),
         },
+    }
+}
+
+/// Whether a point may be gone after a write.
+const fn takes_out(write: &Write) -> bool {
+    match write {
+        Write::Delete(_) => true,
+        Write::Upsert { .. }
+        | Write::SetVectors(_)
+        | Write::OverwritePayload(..)
+        | Write::DeleteVectors(..)
+        | Write::SetPayload(..)
+        | Write::DeletePayload(..) => false,
     }
 }
 

@@ -34,10 +34,10 @@ async fn writes_are_not_noted_for_ever() {
             for n in 3..6 {
                 mine.upsert(vec![numbered("doc:2", n)]).await.unwrap();
             }
-            mine.change(vec![tenancy_vector::Change::Delete(tenancy_vector::Select::Ids(vec![cases::id("doc:9")]))])
-                .await
-                .unwrap();
             assert_eq!(stops.closed_and_longest().0, 1, "not noted any more: {stop}");
+            mine.upsert(vec![numbered("doc:3", 1)]).await.unwrap();
+            assert_eq!(mine.delete(&[cases::id("doc:3")]).await.unwrap().removed(), 1);
+            assert_eq!(stops.closed_and_longest().0, 2, "but what is taken out: {stop}");
             let placement = house.mover("acme").await.placement().await.unwrap();
             assert_eq!(placement.tier(), Tier::Shared, "{stop}");
             let wanted = BTreeMap::from([("doc:1".to_owned(), 2), ("doc:2".to_owned(), 5)]);

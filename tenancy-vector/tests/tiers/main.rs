@@ -10,6 +10,8 @@ mod erasing;
 mod fake;
 mod house;
 mod leases;
+mod lies;
+mod lost;
 mod moves;
 mod races;
 mod stops;

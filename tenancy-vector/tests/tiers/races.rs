@@ -212,15 +212,15 @@ async fn a_slow_read_finds_what_was_moved_there_and_back_meanwhile() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_mover_writes_nothing_of_an_erased_life() {
     in_time(async {
-        let (house, shared, dedicated) = house().await;
+        let (house, _, dedicated) = house().await;
         let mover = house.mover("acme").await;
         let moving = tokio::spawn(async move { mover.move_to(Tier::Dedicated, |_| {}).await });
         tokio::time::sleep(PATIENCE / 2).await;
-        shared.hold(Point::After);
+        dedicated.hold(Point::After);
+        dedicated.held.notified().await;
         dedicated.hold(Point::BeforeWrite);
-        shared.held.notified().await;
         house.tenants.erase("acme");
-        shared.go_on.notify_one();
+        dedicated.go_on.notify_one();
         let moved = moving.await.unwrap();
         assert!(matches!(moved, Err(VectorError::Denied(Denial::TenantErased))), "{moved:?}");
         assert!(dedicated.at.lock().unwrap().is_some(), "no write came to the other back end");

@@ -10,7 +10,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tenancy_vector::conformance::ReferenceBackend;
 use tenancy_vector::tiers::{MemoryTiers, Note, Notes, Placement, Tier, Tiers};
-use tenancy_vector::{BackendError, VectorError, VectorScope, WriteRequest};
+use tenancy_vector::{BackendError, PointKey, VectorError, VectorScope, WriteRequest};
 use uuid::Uuid;
 
 use crate::cases;
@@ -94,6 +94,10 @@ impl Tiers for Watched {
 
     async fn notes(&self, scope: &VectorScope<'_>, age: Duration) -> Result<Notes, BackendError> {
         self.tiers.notes(scope, age).await
+    }
+
+    async fn noted(&self, scope: &VectorScope<'_>, keys: &[PointKey]) -> Result<Vec<PointKey>, BackendError> {
+        self.tiers.noted(scope, keys).await
     }
 
     async fn forget(&self, scope: &VectorScope<'_>, notes: &[Uuid]) -> Result<(), BackendError> {
