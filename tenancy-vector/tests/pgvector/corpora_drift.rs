@@ -110,6 +110,12 @@ const DRIFTS: &[(&str, &str, &str, &str)] = &[
         "alter table statute add constraint statute_corpus_open_fkey foreign key (corpus, open) references statute_life (corpus, open)",
         "does not refer",
     ),
+    (
+        "points that may be of an erased corpus",
+        "alter table statute drop constraint statute_open_check",
+        "alter table statute add constraint statute_open_check check (open)",
+        "does not refer",
+    ),
     ("a rule", "create rule r as on delete to statute do instead nothing", "drop rule r on statute", "has a rule"),
     ("a child, whose rows are read too", "create table child () inherits (statute)", "drop table child", "has a child"),
     (

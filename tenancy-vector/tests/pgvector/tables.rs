@@ -99,6 +99,46 @@ const DRIFTS: &[(&str, &str, &str, &str)] = &[
         "alter table chunk add constraint chunk_tenant_id_open_fkey foreign key (tenant_id, open) references chunk_life (tenant_id, open)",
         "does not refer to the table of lives",
     ),
+    (
+        "a key that compares the tenant alone",
+        "alter table chunk drop constraint chunk_tenant_id_open_fkey; alter table chunk add constraint k foreign key (tenant_id) references chunk_life",
+        "alter table chunk drop constraint k; alter table chunk add constraint chunk_tenant_id_open_fkey foreign key (tenant_id, open) references chunk_life (tenant_id, open)",
+        "does not refer to the table of lives",
+    ),
+    (
+        "a key to another flag",
+        "alter table chunk_life add other boolean not null default true, add unique (tenant_id, other);
+         alter table chunk drop constraint chunk_tenant_id_open_fkey;
+         alter table chunk add constraint k foreign key (tenant_id, open) references chunk_life (tenant_id, other)",
+        "alter table chunk_life drop other cascade; alter table chunk add constraint chunk_tenant_id_open_fkey foreign key (tenant_id, open) references chunk_life (tenant_id, open)",
+        "does not refer to the table of lives",
+    ),
+    (
+        "a key that carries the closing on",
+        "alter table chunk drop constraint chunk_tenant_id_open_fkey;
+         alter table chunk add constraint chunk_tenant_id_open_fkey foreign key (tenant_id, open) references chunk_life (tenant_id, open) on update cascade",
+        "alter table chunk drop constraint chunk_tenant_id_open_fkey; alter table chunk add constraint chunk_tenant_id_open_fkey foreign key (tenant_id, open) references chunk_life (tenant_id, open)",
+        "does not refer to the table of lives",
+    ),
+    (
+        "a key that was never checked",
+        "alter table chunk drop constraint chunk_tenant_id_open_fkey;
+         alter table chunk add constraint chunk_tenant_id_open_fkey foreign key (tenant_id, open) references chunk_life (tenant_id, open) not valid",
+        "alter table chunk validate constraint chunk_tenant_id_open_fkey",
+        "does not refer to the table of lives",
+    ),
+    (
+        "points that may be of a closed life",
+        "alter table chunk drop constraint chunk_open_check",
+        "alter table chunk add constraint chunk_open_check check (open)",
+        "does not refer to the table of lives",
+    ),
+    (
+        "points that may say nothing of their life",
+        "alter table chunk alter open drop not null",
+        "alter table chunk alter open set not null",
+        "does not refer to the table of lives",
+    ),
 ];
 
 #[tokio::test(flavor = "multi_thread")]
