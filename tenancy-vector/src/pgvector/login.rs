@@ -141,14 +141,16 @@ fn code(error: &sqlx::Error) -> Option<String> {
     Some(error.as_database_error()?.code()?.into_owned())
 }
 
-/// The role; whether it is the service's, and whether policies hold it not at all; a table that it owns, and one that it is
-/// not to reach; whether row level security is active on the tables for it.
+/// The role; whether it is the service's, and whether policies or rights hold it not at all; a table that it owns, and one that
+/// it is not to reach; whether row level security is active on the tables for it.
 type Who = (String, bool, bool, Option<String>, Option<String>, bool);
 
 fn plain((role, is_service, unheld, owned, beyond, held): Who) -> Result<(), Unfit> {
     match (owned, beyond) {
         _any if is_service => Err(Unfit::Role { role, what: "is or can become the service's own" }),
-        _any if unheld => Err(Unfit::Role { role, what: "is or can become a superuser or one with BYPASSRLS" }),
+        _any if unheld => {
+            Err(Unfit::Role { role, what: "is or can become a superuser or one with BYPASSRLS or CREATEROLE" })
+        }
         (Some(table), _) => Err(Unfit::Owner { role, table }),
         (None, Some(table)) => Err(Unfit::Beyond { role, table }),
         (None, None) if !held => Err(Unfit::Role { role, what: "is not held by row level security on the tables" }),
@@ -156,15 +158,19 @@ fn plain((role, is_service, unheld, owned, beyond, held): Who) -> Result<(), Unf
     }
 }
 
-/// Rights count for every role within reach.
+/// Rights count for every role within reach, and those on partitions and children as those on what they belong to.
 const WHO: &str = "
 with recursive me(u) as (
     select oid from pg_catalog.pg_roles where rolname in (session_user, current_user)
     union select m.roleid from me join pg_catalog.pg_auth_members m on m.member = me.u
 ), beyond(oid, name) as (
-    select c.oid, pg_catalog.format('%I.%I', d.schema, d.name) from unnest($1::text[], $2::text[]) as d(schema, name)
+    select c.oid, pg_catalog.format('%I.%I', n.nspname, c.relname) from unnest($1::text[], $2::text[]) as d(schema, name)
     join pg_catalog.pg_namespace n on n.nspname = d.schema
     join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = d.name
+    union
+    select c.oid, pg_catalog.format('%I.%I', n.nspname, c.relname)
+    from beyond b join pg_catalog.pg_inherits i on i.inhparent = b.oid
+    join pg_catalog.pg_class c on c.oid = i.inhrelid join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 ), own(oid, name) as (
     select pg_catalog.to_regclass(name)::oid, name from unnest(array[$3, $4]::text[]) as o(name)
 ), every(oid, name) as (
@@ -172,7 +178,7 @@ with recursive me(u) as (
 )
 select pg_catalog.quote_ident(session_user),
        exists (select from me join pg_catalog.pg_roles r on r.oid = me.u where r.rolname::text = any($5::text[])),
-       exists (select from me join pg_catalog.pg_roles r on r.oid = me.u where r.rolsuper or r.rolbypassrls),
+       exists (select from me join pg_catalog.pg_roles r on r.oid = me.u where r.rolsuper or r.rolbypassrls or r.rolcreaterole),
        (select min(e.name) from every e join pg_catalog.pg_class c on c.oid = e.oid
         where exists (select from me where pg_catalog.pg_has_role(me.u, c.relowner, 'MEMBER'))),
        (select min(b.name) from beyond b

@@ -37,7 +37,8 @@ impl Wanted {
     }
 }
 
-/// Of every role that the session's is or can become, and of PUBLIC. A right on the table is not told again of its columns.
+/// Of every role that the session's is or can become, and of PUBLIC. A right on the table is not told again of its columns. That
+/// it may be handed on is a right of its own.
 pub(super) const RIGHTS: &str = "
 with recursive me(u) as (
     select oid from pg_catalog.pg_roles where rolname in (session_user, current_user)
@@ -45,9 +46,11 @@ with recursive me(u) as (
 ), tables(oid, on_points) as (
     values (pg_catalog.to_regclass($1)::oid, true), (pg_catalog.to_regclass($2)::oid, false)
 ), names(r) as (
-    select unnest(array['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES', 'TRIGGER']
+    select name || option
+    from unnest(array['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES', 'TRIGGER']
                   || case when pg_catalog.current_setting('server_version_num')::int4 >= 170000 then array['MAINTAIN']
-                          else array[]::text[] end)
+                          else array[]::text[] end) as name
+    cross join unnest(array['', ' WITH GRANT OPTION']) as option
 ), whole(oid, on_points, r) as (
     select t.oid, t.on_points, r from tables t cross join names
     where exists (select from me where pg_catalog.has_table_privilege(u, t.oid, r))
@@ -56,7 +59,7 @@ select on_points, r as right from whole
 union all
 select t.on_points, part || ' (' || pg_catalog.quote_ident(a.attname) || ')'
 from tables t join pg_catalog.pg_attribute a on a.attrelid = t.oid and a.attnum > 0 and not a.attisdropped
-cross join unnest(array['SELECT', 'INSERT', 'UPDATE', 'REFERENCES']) as parts(part)
+cross join (select r from names where r ~ '^(SELECT|INSERT|UPDATE|REFERENCES)') as parts(part)
 where not exists (select from whole w where w.oid = t.oid and w.r = part)
   and exists (select from me where pg_catalog.has_column_privilege(u, t.oid, a.attnum, part))
 order by 1 desc, 2";
