@@ -2,10 +2,10 @@
 
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::query::{QueryAs, QueryScalar};
-use sqlx::{FromRow, Postgres};
+use sqlx::{FromRow, Postgres, SqlSafeStr};
 
 /// As [`sqlx::query_as`].
-pub(crate) fn query_as<'q, T>(sql: &'static str) -> QueryAs<'q, Postgres, T, PgArguments>
+pub(crate) fn query_as<'q, T>(sql: impl SqlSafeStr) -> QueryAs<'q, Postgres, T, PgArguments>
 where
     T: for<'r> FromRow<'r, PgRow>,
 {

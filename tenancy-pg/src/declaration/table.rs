@@ -83,8 +83,8 @@ impl TenantTable {
 
     /// Keeps `UPDATE` and `DELETE` back from the service: it reads rows and inserts some, and changes and deletes none, so
     /// that no statement which a tenant smuggles in does either. Generated rights leave both out, a migration that compares
-    /// revokes them, and the inspection finds whatever way is left to them
-    /// ([`Code::AppendOnly`](crate::Code::AppendOnly)). Other roles are granted what they need by hand, as
+    /// revokes them, and the inspection finds the ways that are left to them: rights, and those of parents, views, rules and
+    /// foreign keys ([`Code::AppendOnly`](crate::Code::AppendOnly)). Other roles are granted what they need by hand, as
     /// [`erasure_sql`](crate::erasure_sql) does.
     pub const fn append_only(mut self) -> Self {
         self.append_only = true;

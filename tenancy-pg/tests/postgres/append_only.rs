@@ -127,6 +127,54 @@ const WAYS: &[(&str, &str, &str, Option<usize>)] = &[
         "v",
         None,
     ),
+    ("a parent, of which that is not declared", "alter table receipt add name text; alter table receipt inherit customer", "customer", None),
+    (
+        "a view of a parent",
+        "alter table receipt add name text; alter table receipt inherit customer; revoke update, delete on customer from app;
+         create view v as select * from customer; grant update on v to app",
+        "v",
+        None,
+    ),
+    (
+        "a rule on another table",
+        "create rule r as on insert to customer do also update receipt set body = new.name where id = new.id",
+        "r ON customer",
+        None,
+    ),
+    (
+        "a rule on a view that takes insertions",
+        "create view v as select * from receipt; grant insert on v to app;
+         create rule r as on insert to v do instead delete from receipt where id = new.id",
+        "r ON v",
+        None,
+    ),
+    (
+        "a rule on the table itself",
+        "create rule r as on insert to receipt do also delete from receipt where id < new.id",
+        "r ON receipt",
+        None,
+    ),
+    (
+        "a rule that changes a view",
+        "create view v as select * from receipt;
+         create rule r as on update to customer do also update v set body = new.name where id = new.id",
+        "r ON customer",
+        None,
+    ),
+    (
+        "a rule behind a view",
+        "create view w as select * from receipt; create view v as select * from w; grant insert on v to app;
+         create rule r as on insert to w do instead update receipt set body = new.body where id = new.id",
+        "r ON w",
+        None,
+    ),
+    (
+        "a rule that inserts or changes",
+        "create rule r as on insert to customer do also insert into receipt (tenant_id, id) values (new.tenant_id, new.id)
+             on conflict (tenant_id, id) do update set body = ''",
+        "r ON customer",
+        None,
+    ),
     (
         "a key that carries deletions on",
         "alter table receipt add foreign key (tenant_id, of) references customer on delete cascade",
@@ -188,6 +236,23 @@ async fn what_is_no_way_to_a_change_is_not_found() {
         ),
         ("a right on a table that is not append-only", "grant update (name) on customer to app"),
         ("a key that refuses", "alter table receipt add foreign key (tenant_id, of) references customer"),
+        ("a rule that refuses", "create rule r as on insert to receipt do instead nothing"),
+        (
+            "a rule that inserts",
+            "create rule r as on insert to customer do also insert into receipt (tenant_id, id) values (new.tenant_id, new.id)",
+        ),
+        (
+            "a rule that changes another table",
+            "create rule r as on insert to receipt do also update customer set name = new.body where id = new.of",
+        ),
+        (
+            "a rule that the service does not set off",
+            "create rule r as on update to receipt do also delete from receipt",
+        ),
+        (
+            "a parent that is only read and inserted into",
+            "alter table receipt add name text; alter table receipt inherit customer; revoke update, delete on customer from app",
+        ),
         ("a right of somebody else's", "grant update, delete on receipt to control"),
     ] {
         let server = database().await;
