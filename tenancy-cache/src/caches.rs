@@ -84,7 +84,7 @@ impl Caches {
 
     fn tag_of(&self, scope: &ErasureScope<'_>) -> Result<LifeTag, EraseError> {
         if scope.realm() != self.shared.realm {
-            return Err(EraseError::new(Denial::ForeignRealm));
+            return Err(EraseError::told(Denial::ForeignRealm));
         }
         Ok(LifeTag::new(scope.realm(), scope.life()))
     }
@@ -99,14 +99,14 @@ impl Eraser for Caches {
 
     async fn erase(&self, scope: ErasureScope<'_>) -> Result<(), EraseError> {
         let tag = self.tag_of(&scope)?;
-        self.shared.backend.forget(&CacheScope::erasing(&scope, &tag)).await.map_err(EraseError::new)?;
+        self.shared.backend.forget(&CacheScope::erasing(&scope, &tag)).await.map_err(EraseError::told)?;
         self.shared.lives.forget(scope.life());
         Ok(())
     }
 
     async fn verify(&self, scope: ErasureScope<'_>) -> Result<StoreVerdict, EraseError> {
         let tag = self.tag_of(&scope)?;
-        self.shared.backend.left(&CacheScope::erasing(&scope, &tag)).await.map_err(EraseError::new)
+        self.shared.backend.left(&CacheScope::erasing(&scope, &tag)).await.map_err(EraseError::told)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What can go wrong, and why a cache stands aside.
 
-use tenancy_core::{BoxError, Denial, Redacted};
+use tenancy_core::{BoxError, Denial, Reason, Tellable};
 
 use crate::canonical::JsonError;
 
@@ -53,14 +53,16 @@ pub enum Bypass {
     Invalidated,
 }
 
-/// A back end failed. Its own error is kept for the operator and not printed.
+/// A back end failed. A driver's own text is kept for the operator and not printed.
 #[derive(Debug, thiserror::Error)]
-#[error("the cache back end failed")]
-pub struct BackendError(#[source] Redacted<BoxError>);
+#[error("the cache back end failed: {0}")]
+pub struct BackendError(#[source] Reason);
+
+impl Tellable for BackendError {}
 
 impl BackendError {
-    /// Wraps a driver's error.
+    /// Wraps a driver's error, whose text is withheld.
     pub fn new(error: impl Into<BoxError>) -> Self {
-        Self(Redacted::new(error.into()))
+        Self(Reason::foreign(error))
     }
 }

@@ -163,7 +163,7 @@ impl CacheBackend for MemoryBackend {
             Some(entries) => {
                 entries.run_pending_tasks().await;
                 let empty = entries.iter().next().is_none();
-                Ok(if empty { StoreVerdict::Verified } else { StoreVerdict::Failed })
+                Ok(if empty { StoreVerdict::Verified } else { StoreVerdict::failed("entries are left") })
             }
         }
     }

@@ -21,7 +21,8 @@ use crate::grant::CrossTenantGrant;
 use crate::id::{Life, StoreName};
 use crate::metrics::Metric;
 use crate::realm::{Realm, RealmTag};
-use crate::redacted::{BoxError, Redacted};
+use crate::reason::{Reason, Tellable};
+use crate::redacted::BoxError;
 
 /// A store that can let go of a life.
 #[async_trait]
@@ -103,8 +104,11 @@ pub enum StoreVerdict {
         /// Why.
         why: String,
     },
-    /// It did not work.
-    Failed,
+    /// It did not work, or something is left.
+    Failed {
+        /// Why, as far as that may be told.
+        why: String,
+    },
 }
 
 impl StoreVerdict {
@@ -114,6 +118,27 @@ impl StoreVerdict {
         if other.rank() > self.rank() { other } else { self }
     }
 
+    /// It did not work, and why: a text without any tenant's data, since it is on record and told.
+    #[must_use]
+    pub fn failed(why: impl Into<String>) -> Self {
+        Self::Failed { why: why.into() }
+    }
+
+    /// Whether it did not work.
+    #[must_use]
+    pub const fn is_failed(&self) -> bool {
+        matches!(self, Self::Failed { .. })
+    }
+
+    /// Why it is not better, where the store says so.
+    #[must_use]
+    pub fn why(&self) -> Option<&str> {
+        match self {
+            Self::RetainedByPolicy { why } | Self::Unverifiable { why } | Self::Failed { why } => Some(why),
+            Self::Verified | Self::KeyDestroyed { .. } | Self::LogicalOnly => None,
+        }
+    }
+
     const fn rank(&self) -> u8 {
         match self {
             Self::Verified => 0,
@@ -121,20 +146,44 @@ impl StoreVerdict {
             Self::LogicalOnly => 2,
             Self::RetainedByPolicy { .. } => 3,
             Self::Unverifiable { .. } => 4,
-            Self::Failed => 5,
+            Self::Failed { .. } => 5,
         }
     }
 }
 
 /// A store failed to erase or to look.
 #[derive(Debug, thiserror::Error)]
-#[error("the store could not erase")]
-pub struct EraseError(#[source] Redacted<BoxError>);
+#[error("the store could not erase: {0}")]
+pub struct EraseError(#[source] Reason);
 
 impl EraseError {
-    /// Wraps a driver's error.
+    /// Wraps a driver's error, whose text is withheld.
     pub fn new(error: impl Into<BoxError>) -> Self {
-        Self(Redacted::new(error.into()))
+        Self(Reason::foreign(error))
+    }
+
+    /// Wraps an error whose text may be told.
+    #[must_use]
+    pub fn told(error: impl Tellable) -> Self {
+        Self(Reason::told(error))
+    }
+
+    /// A reason that may be told: a text that was there before any tenant was.
+    #[must_use]
+    pub const fn because(why: &'static str) -> Self {
+        Self(Reason::text(why))
+    }
+
+    /// Why.
+    #[must_use]
+    pub const fn reason(&self) -> &Reason {
+        &self.0
+    }
+}
+
+impl From<EraseError> for StoreVerdict {
+    fn from(error: EraseError) -> Self {
+        Self::failed(error.0.to_string())
     }
 }
 
@@ -143,7 +192,7 @@ impl Realm {
     ///
     /// # Cross-tenant access
     /// Destroys a tenant's data. Needs a grant that reaches the life; that it is about to happen is on record before
-    /// anything is deleted, and what came of it afterwards.
+    /// anything is deleted, and what came of it afterwards, with the reason that the store gives.
     ///
     /// # Errors
     /// [`Denial::NotVisible`] when the directory does not say that the life is erased, or does not know it: fence first,
@@ -177,11 +226,12 @@ impl Realm {
         }
         let scope = ErasureScope { realm: shared.tag, life, borrowed: std::marker::PhantomData };
         let verdict = match eraser.erase(scope).await {
-            Ok(()) => eraser.verify(scope).await.unwrap_or(StoreVerdict::Failed),
-            Err(_) => StoreVerdict::Failed,
+            Ok(()) => eraser.verify(scope).await.unwrap_or_else(StoreVerdict::from),
+            Err(error) => error.into(),
         };
-        let outcome = if verdict == StoreVerdict::Failed { Outcome::Failed } else { Outcome::Done };
-        shared.auditor.durable(Lane::Operators, event(outcome, None)).await?;
+        let outcome = if verdict.is_failed() { Outcome::Failed } else { Outcome::Done };
+        let reason = verdict.why().map(str::to_owned);
+        shared.auditor.durable(Lane::Operators, AuditEvent { reason, ..event(outcome, None) }).await?;
         Ok(verdict)
     }
 
@@ -215,14 +265,14 @@ impl Eraser for KeyEraser<'_> {
     }
 
     async fn erase(&self, scope: ErasureScope<'_>) -> Result<(), EraseError> {
-        self.realm.shared().keyring.destroy(scope.life).await.map(drop).map_err(EraseError::new)
+        self.realm.shared().keyring.destroy(scope.life).await.map(drop).map_err(EraseError::told)
     }
 
     async fn verify(&self, scope: ErasureScope<'_>) -> Result<StoreVerdict, EraseError> {
         match self.realm.shared().keyring.life(scope.life).await {
             Err(Denial::KeyDestroyed) => Ok(StoreVerdict::KeyDestroyed { backup_horizon: None }),
             Err(_) => Ok(StoreVerdict::Unverifiable { why: "the key store did not answer".to_owned() }),
-            Ok(_) => Ok(StoreVerdict::Failed),
+            Ok(_) => Ok(StoreVerdict::failed("the keys are there")),
         }
     }
 }

@@ -96,6 +96,7 @@ mod metrics;
 pub mod permission;
 pub mod purpose;
 mod realm;
+mod reason;
 mod redacted;
 mod scoped;
 mod seal;
@@ -145,6 +146,7 @@ pub use realm::{
     Ready, Realm, RealmBuilder, RealmTag, Selection, Verified, WantsAudit, WantsDirectory, WantsIssuers, WantsKeys,
     WantsOperators, Worker,
 };
+pub use reason::{Reason, Tellable};
 pub use redacted::{BoxError, Redacted};
 pub use scoped::{Scoped, Visibility};
 pub use seal::Sealed;

@@ -1,6 +1,6 @@
 //! What can go wrong here.
 
-use tenancy_core::{BoxError, Denial, Redacted};
+use tenancy_core::{BoxError, Denial, Redacted, Tellable};
 
 use crate::bulk::BulkError;
 use crate::declaration::DeclarationError;
@@ -124,6 +124,13 @@ pub enum PgError {
     /// Transactions that began before an erasure's fence are still open: call again.
     #[error("transactions that began before the fence are still open")]
     NotDrained,
+    /// Rows of an erased life are left which refer to the registry: the eraser's role does not see them, or they come again
+    /// and again.
+    #[error("rows of the life are left that the eraser's role does not see, or that come again and again")]
+    RowsLeft,
+    /// A life that the registry does not know can't be fenced there.
+    #[error("the registry does not know the life")]
+    NotRegistered,
     /// The directory refused a change.
     #[error(transparent)]
     Conflict(#[from] tenancy_core::DirectoryConflict),
@@ -131,6 +138,8 @@ pub enum PgError {
     #[error("a record of the control store can't be read")]
     Record,
 }
+
+impl Tellable for PgError {}
 
 impl PgError {
     /// The denial, if this is one.

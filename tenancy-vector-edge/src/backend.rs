@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use tenancy_core::{Life, StoreVerdict};
 use tenancy_vector::turns::Turns;
 use tenancy_vector::{
-    BackendError, CountRequest, FacetRequest, FilterValue, PointKey, QueryRequest, Schema, ScoredPayload,
-    ScrollRequest, StoredPayload, VectorBackend, VectorScope, Write, WriteRequest,
+    BackendError, CountRequest, DropScope, FacetRequest, FilterValue, PointKey, QueryRequest, Schema, ScoredPayload,
+    ScrollRequest, StoredPayload, VectorBackend, VectorScope, Write, WriteRequest, WriteScope,
 };
 
 use crate::options::{EdgeError, EdgeOptions};
@@ -71,7 +71,7 @@ impl VectorBackend for EdgeBackend {
         Ok(())
     }
 
-    async fn write(&self, scope: &VectorScope<'_>, request: WriteRequest) -> Result<(), BackendError> {
+    async fn write(&self, scope: &WriteScope<'_>, request: WriteRequest) -> Result<(), BackendError> {
         let (life, partition) = (scope.life(), scope.partition().to_owned());
         self.blocking(scope, move |shards| {
             if request.writes().iter().any(stores) {
@@ -127,20 +127,20 @@ impl VectorBackend for EdgeBackend {
         self.read(scope, move |shard, life| shard.count(life, &request)).await
     }
 
-    async fn vacate(&self, scope: &VectorScope<'_>) -> Result<(), BackendError> {
+    async fn vacate(&self, scope: &WriteScope<'_>) -> Result<(), BackendError> {
         let (life, partition) = (scope.life(), scope.partition().to_owned());
         self.blocking(scope, move |shards| shards.vacate(&partition, |shard| shard.count_all(life))).await
     }
 
-    async fn drop_partition(&self, scope: &VectorScope<'_>) -> Result<(), BackendError> {
+    async fn drop_partition(&self, scope: &DropScope<'_>) -> Result<(), BackendError> {
         let partition = scope.partition().to_owned();
         self.blocking(scope, move |shards| shards.drop_partition(&partition)).await
     }
 
-    async fn verify_dropped(&self, scope: &VectorScope<'_>) -> Result<StoreVerdict, BackendError> {
+    async fn verify_dropped(&self, scope: &DropScope<'_>) -> Result<StoreVerdict, BackendError> {
         let partition = scope.partition().to_owned();
         let remains = self.blocking(scope, move |shards| shards.remains(&partition)).await?;
-        Ok(if remains { StoreVerdict::Failed } else { StoreVerdict::Verified })
+        Ok(if remains { StoreVerdict::failed("points are left") } else { StoreVerdict::Verified })
     }
 }
 

@@ -14,7 +14,7 @@ use crate::id::PointKey;
 use crate::name::VectorName;
 use crate::request::{CountRequest, FacetRequest, QueryRequest, ScrollRequest, WriteRequest};
 use crate::schema::Schema;
-use crate::scope::VectorScope;
+use crate::scope::{DropScope, VectorScope, WriteScope};
 use crate::tag::Tag;
 use crate::vector::Vector;
 
@@ -22,7 +22,8 @@ use crate::vector::Vector;
 /// [`VectorScope`].
 ///
 /// Its code is trusted as the engine is: it holds every tenant's points. A back end that wraps another passes on the scope it was
-/// given, in the call it was given for, and may do nothing else with it. It can rebuild answers, and not requests.
+/// given, and only in a call of that kind: one to read does not write, and one to write does not drop. It can rebuild answers,
+/// and not requests.
 ///
 /// Whose a point is, that it meets the filter, and how many there are is checked of each hit that comes back, so an engine that
 /// ignores a condition of a search fails loudly. It must not rely on that, and facets, counts, scores and what else is in a
@@ -49,7 +50,7 @@ pub trait VectorBackend: Send + Sync + 'static {
     /// [`BackendError::Collision`] when an engine id is taken by a point of another life, with nothing of that write
     /// done; [`BackendError::Unfit`] when the partition was made for another schema;
     /// [`BackendError::Dropped`] after [`drop_partition`](Self::drop_partition).
-    async fn write(&self, scope: &VectorScope<'_>, request: WriteRequest) -> Result<(), BackendError>;
+    async fn write(&self, scope: &WriteScope<'_>, request: WriteRequest) -> Result<(), BackendError>;
 
     /// For each of the queries the best points, the best first; by the order or by chance where that is asked for.
     /// None where there is no partition.
@@ -104,7 +105,7 @@ pub trait VectorBackend: Send + Sync + 'static {
     ///
     /// # Errors
     /// [`BackendError`]; it may be gone.
-    async fn vacate(&self, _scope: &VectorScope<'_>) -> Result<(), BackendError> {
+    async fn vacate(&self, _scope: &WriteScope<'_>) -> Result<(), BackendError> {
         Ok(())
     }
 
@@ -113,13 +114,13 @@ pub trait VectorBackend: Send + Sync + 'static {
     ///
     /// # Errors
     /// [`BackendError`]; called again, it goes on where it stopped.
-    async fn drop_partition(&self, scope: &VectorScope<'_>) -> Result<(), BackendError>;
+    async fn drop_partition(&self, scope: &DropScope<'_>) -> Result<(), BackendError>;
 
     /// Looks for what is left of a dropped partition, and says honestly what it found out.
     ///
     /// # Errors
     /// [`BackendError`] when it can't look.
-    async fn verify_dropped(&self, scope: &VectorScope<'_>) -> Result<StoreVerdict, BackendError>;
+    async fn verify_dropped(&self, scope: &DropScope<'_>) -> Result<StoreVerdict, BackendError>;
 }
 
 #[async_trait]
@@ -129,7 +130,7 @@ impl<B: VectorBackend + ?Sized> VectorBackend for Arc<B> {
         (**self).prepare(schema).await
     }
 
-    async fn write(&self, scope: &VectorScope<'_>, request: WriteRequest) -> Result<(), BackendError> {
+    async fn write(&self, scope: &WriteScope<'_>, request: WriteRequest) -> Result<(), BackendError> {
         (**self).write(scope, request).await
     }
 
@@ -170,15 +171,15 @@ impl<B: VectorBackend + ?Sized> VectorBackend for Arc<B> {
         (**self).count(scope, request).await
     }
 
-    async fn vacate(&self, scope: &VectorScope<'_>) -> Result<(), BackendError> {
+    async fn vacate(&self, scope: &WriteScope<'_>) -> Result<(), BackendError> {
         (**self).vacate(scope).await
     }
 
-    async fn drop_partition(&self, scope: &VectorScope<'_>) -> Result<(), BackendError> {
+    async fn drop_partition(&self, scope: &DropScope<'_>) -> Result<(), BackendError> {
         (**self).drop_partition(scope).await
     }
 
-    async fn verify_dropped(&self, scope: &VectorScope<'_>) -> Result<StoreVerdict, BackendError> {
+    async fn verify_dropped(&self, scope: &DropScope<'_>) -> Result<StoreVerdict, BackendError> {
         (**self).verify_dropped(scope).await
     }
 }

@@ -1,10 +1,9 @@
 //! Why a call failed.
 
-use tenancy_core::{BoxError, Denial, Face, Redacted};
+use tenancy_core::{BoxError, Denial, Face, Reason, Redacted, Tellable};
 
 use crate::name::VectorName;
 use crate::payload::PayloadKey;
-use crate::reason::Reason;
 
 /// Why a call on a vector store failed.
 ///
@@ -297,6 +296,8 @@ pub enum BackendError {
     #[error("the engine failed: {0}")]
     Failed(#[source] Reason),
 }
+
+impl Tellable for BackendError {}
 
 impl BackendError {
     /// An engine's own error, whose text is withheld.

@@ -166,7 +166,6 @@ mod points;
 #[cfg(feature = "qdrant")]
 pub mod qdrant;
 mod query;
-mod reason;
 mod request;
 pub mod reserved;
 mod schema;
@@ -189,15 +188,15 @@ pub use name::VectorName;
 pub use payload::PayloadKey;
 pub use point::{Deleted, Found, FoundPoint, Hit, Origin, Point};
 pub use query::{Example, Fusion, Ranks, Recommend, VectorQuery, fuse, in_order};
-pub use reason::Reason;
 pub use request::{
     CountRequest, Decay, Expression, FacetRequest, Find, Order, OrderFrom, Pair, Position, QueryRequest, ScrollRequest,
     Search, Selector, Strategy, TaggedPoint, TaggedVectors, UpsertMode, Write, WriteRequest,
 };
 pub use schema::{Distance, IndexKind, Schema, VectorKind};
-pub use scope::VectorScope;
+pub use scope::{DropScope, VectorScope, WriteScope};
 pub use shared::{CorpusWriter, SHARED_STORE, SharedCorpus, SharedVectors};
 pub use store::{STORE, VectorStore};
+pub use tenancy_core::Reason;
 pub use tenant::{
     Candidates, Change, Cursor, Facet, GroupBy, HitGroup, Near, Page, Reranker, Scroll, Select, TenantVectors, Upload,
     UploadError, Vectors,

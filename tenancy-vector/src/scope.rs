@@ -1,6 +1,7 @@
-//! The token that a back end is called with.
+//! The tokens that a back end is called with.
 
 use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 
 #[cfg(feature = "pgvector")]
@@ -52,21 +53,12 @@ impl<'a> VectorScope<'a> {
     }
 
     /// Of a change of a shared corpus.
-    pub(crate) fn of_change(_begun: &'a CorpusChange, points: &'a Points) -> Self {
+    fn of_change(_begun: &'a CorpusChange, points: &'a Points) -> Self {
         Self {
             life: points.owner.life(),
             partition: &points.partition,
             #[cfg(feature = "pgvector")]
             asked_by: AskedBy::Publisher,
-        }
-    }
-
-    pub(crate) const fn of_erasure(scope: &'a ErasureScope<'_>, partition: &'a Partition) -> Self {
-        Self {
-            life: scope.life(),
-            partition,
-            #[cfg(feature = "pgvector")]
-            asked_by: AskedBy::Erasure,
         }
     }
 
@@ -103,6 +95,83 @@ impl<'a> VectorScope<'a> {
 impl fmt::Debug for VectorScope<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "VectorScope({:?})", self.life)
+    }
+}
+
+/// Whose points, where they may be written. Whoever may write may read: it is a [`VectorScope`] too, and no reader's becomes one.
+pub struct WriteScope<'a>(VectorScope<'a>);
+
+impl<'a> WriteScope<'a> {
+    /// Of a call that was let in, on the points of the tenant that calls.
+    pub(crate) fn of_call(let_in: &'a Entered<'_>, points: &'a Points) -> Self {
+        Self(VectorScope::of_call(let_in, points))
+    }
+
+    /// Of a change of a shared corpus.
+    pub(crate) fn of_change(begun: &'a CorpusChange, points: &'a Points) -> Self {
+        Self(VectorScope::of_change(begun, points))
+    }
+
+    #[cfg(test)]
+    pub(crate) const fn mistaken(scope: VectorScope<'a>) -> Self {
+        Self(scope)
+    }
+}
+
+/// Whose points are to go for good: of an erasure, and of the end of a shared corpus.
+pub struct DropScope<'a>(VectorScope<'a>);
+
+impl<'a> DropScope<'a> {
+    pub(crate) const fn of_erasure(scope: &'a ErasureScope<'_>, partition: &'a Partition) -> Self {
+        Self(VectorScope {
+            life: scope.life(),
+            partition,
+            #[cfg(feature = "pgvector")]
+            asked_by: AskedBy::Erasure,
+        })
+    }
+
+    /// Of the end of a shared corpus.
+    pub(crate) fn of_change(begun: &'a CorpusChange, points: &'a Points) -> Self {
+        Self(VectorScope::of_change(begun, points))
+    }
+
+    /// Of a tenant that the conformance suite was given for that.
+    pub(crate) fn of_trial(let_in: &'a Entered<'_>, points: &'a Points) -> Self {
+        Self(VectorScope::of_call(let_in, points))
+    }
+
+    #[cfg(test)]
+    pub(crate) const fn mistaken(scope: VectorScope<'a>) -> Self {
+        Self(scope)
+    }
+}
+
+impl<'a> Deref for WriteScope<'a> {
+    type Target = VectorScope<'a>;
+
+    fn deref(&self) -> &VectorScope<'a> {
+        &self.0
+    }
+}
+
+impl<'a> Deref for DropScope<'a> {
+    type Target = VectorScope<'a>;
+
+    fn deref(&self) -> &VectorScope<'a> {
+        &self.0
+    }
+}
+
+impl fmt::Debug for WriteScope<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "WriteScope({:?})", self.life)
+    }
+}
+
+impl fmt::Debug for DropScope<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DropScope({:?})", self.life)
     }
 }
 

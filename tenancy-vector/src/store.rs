@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tenancy_core::{
-    EraseError, Eraser, ErasureScope, Gate, Realm, RealmTag, Region, StoreName, StoreVerdict, TenantContext,
+    Denial, EraseError, Eraser, ErasureScope, Gate, Realm, RealmTag, Region, StoreName, StoreVerdict, TenantContext,
 };
 
 use crate::backend::VectorBackend;
 use crate::error::VectorError;
 use crate::points::{Owner, Points};
 use crate::schema::Schema;
-use crate::scope::{Partition, VectorScope};
+use crate::scope::{DropScope, Partition};
 use crate::tenant::TenantVectors;
 
 /// The vectors of all tenants of a realm. Cheap to clone.
@@ -68,7 +68,7 @@ impl VectorStore {
 
     fn partition(&self, scope: &ErasureScope<'_>) -> Result<Partition, EraseError> {
         if scope.realm() != self.realm {
-            return Err(EraseError::new("the erasure is of another realm"));
+            return Err(EraseError::told(Denial::ForeignRealm));
         }
         Ok(Partition::new(self.realm, scope.life()))
     }
@@ -85,14 +85,14 @@ impl Eraser for VectorStore {
 
     async fn erase(&self, scope: ErasureScope<'_>) -> Result<(), EraseError> {
         let partition = self.partition(&scope)?;
-        let dropped = self.engine.backend.drop_partition(&VectorScope::of_erasure(&scope, &partition)).await;
-        dropped.map_err(EraseError::new)
+        let dropped = self.engine.backend.drop_partition(&DropScope::of_erasure(&scope, &partition)).await;
+        dropped.map_err(EraseError::told)
     }
 
     async fn verify(&self, scope: ErasureScope<'_>) -> Result<StoreVerdict, EraseError> {
         let partition = self.partition(&scope)?;
-        let verdict = self.engine.backend.verify_dropped(&VectorScope::of_erasure(&scope, &partition)).await;
-        verdict.map_err(EraseError::new)
+        let verdict = self.engine.backend.verify_dropped(&DropScope::of_erasure(&scope, &partition)).await;
+        verdict.map_err(EraseError::told)
     }
 }
 

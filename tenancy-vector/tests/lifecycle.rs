@@ -18,8 +18,8 @@ use tenancy_core::{
 use tenancy_testkit::TestTenants;
 use tenancy_vector::conformance::{self, ReferenceBackend};
 use tenancy_vector::{
-    BackendError, Change, GroupBy, PayloadKey, Scroll, Select, TenantVectors, VectorError, VectorName, VectorStore,
-    Write, WriteRequest,
+    BackendError, Change, DenseVector, ExternalId, GroupBy, PayloadKey, Point, Scroll, Select, TenantVectors,
+    VectorError, VectorName, VectorStore, Write, WriteRequest,
 };
 use tokio::sync::Semaphore;
 
@@ -252,6 +252,22 @@ async fn the_conformance_suite_tells_a_back_end_that_forgot_a_rule() {
     let broken = conformance::run(tenants.realm(), Fake::new(Forgetful), &one, &two).await;
     assert!(matches!(broken, Err(conformance::Nonconformance::Broken { check: "ranking", .. })), "{broken:?}");
     conformance::run(tenants.realm(), ReferenceBackend::new(), &one, &two).await.unwrap();
+}
+
+/// A suite that was called with one tenant twice, or a second time with the same, says so and not that the back end is wrong.
+#[tokio::test]
+async fn the_conformance_suite_tells_that_it_was_called_wrongly() {
+    let tenants = TestTenants::new().await;
+    let (one, two) = (tenants.context("acme").await, tenants.context("globex").await);
+    let backend = Arc::new(ReferenceBackend::new());
+    let once = conformance::run(tenants.realm(), Arc::clone(&backend), &one, &one).await.unwrap_err();
+    assert_eq!(once.to_string(), "prepare: the two contexts are of two tenants (asked: nothing yet)");
+    let store = VectorStore::new(tenants.realm(), Arc::clone(&backend), conformance::schema().unwrap());
+    let left = Point::new(ExternalId::parse("left").unwrap(), serde_json::Map::new()).unwrap();
+    let left = left.with(VectorName::dense(), DenseVector::new(vec![1.0; 8]).unwrap());
+    store.scoped(&one).unwrap().upsert(vec![left]).await.unwrap();
+    let again = conformance::run(tenants.realm(), backend, &one, &two).await.unwrap_err().to_string();
+    assert!(again.contains("take tenants that are new to it") && again.contains("1 instead of 0"), "{again}");
 }
 
 /// Takes deletions for done.

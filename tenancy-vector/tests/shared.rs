@@ -343,7 +343,7 @@ struct Leftovers;
 
 impl Hooks for Leftovers {
     fn verdict(&self, _honest: StoreVerdict) -> StoreVerdict {
-        StoreVerdict::Failed
+        StoreVerdict::failed("something is left")
     }
 }
 
@@ -353,7 +353,7 @@ async fn an_erasure_of_a_corpus_that_fails_is_on_record() {
     let shared = corpus(&tenants, "handbook", Fake::new(Leftovers));
     let grant = grant(&tenants, Reach::Corpus(name("handbook"))).await;
     let verdict = shared.publish(&grant).await.unwrap().erase().await.unwrap();
-    assert_eq!(verdict, StoreVerdict::Failed);
+    assert_eq!(verdict, StoreVerdict::failed("something is left"));
     let records = tenants.audit().await;
     let erased: Vec<_> = records.iter().filter(|r| r.action() == "corpus.erase").map(|r| r.outcome()).collect();
     assert_eq!(erased, [Outcome::Failed]);

@@ -38,7 +38,9 @@ async fn an_erased_life_is_gone_from_the_caches() {
 
     world.tenants.erase("acme");
     world.rig.down.store(true, SeqCst);
-    assert_eq!(realm.erase_store(&grant, life, &world.caches).await, Ok(StoreVerdict::Failed), "said honestly");
+    let failed = realm.erase_store(&grant, life, &world.caches).await.unwrap();
+    assert!(failed.is_failed(), "said honestly: {failed:?}");
+    assert!(failed.why().unwrap().starts_with("the cache back end failed: "), "{failed:?}");
     world.rig.down.store(false, SeqCst);
     for _ in 0..2 {
         assert_eq!(realm.erase_store(&grant, life, &world.caches).await, Ok(StoreVerdict::Verified), "idempotent");
@@ -49,9 +51,6 @@ async fn an_erased_life_is_gone_from_the_caches() {
 
     let elsewhere = TestTenants::new().await;
     let foreign = Caches::new(elsewhere.realm(), std::sync::Arc::clone(&world.rig));
-    assert_eq!(
-        realm.erase_store(&grant, life, &foreign).await,
-        Ok(StoreVerdict::Failed),
-        "another realm's caches refuse"
-    );
+    let refused = Ok(StoreVerdict::failed(Denial::ForeignRealm.to_string()));
+    assert_eq!(realm.erase_store(&grant, life, &foreign).await, refused, "another realm's caches refuse");
 }

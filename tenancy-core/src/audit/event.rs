@@ -28,7 +28,8 @@ pub struct AuditEvent {
     pub rule: Option<&'static str>,
     /// The request it belongs to.
     pub request: Option<RequestId>,
-    /// A reason given by a person: for operator acts, and for exceptions that a configuration makes.
+    /// A reason given by a person, for operator acts and for exceptions that a configuration makes; why a store could not
+    /// erase; how much of a torn chain was cut off.
     pub reason: Option<String>,
     /// Wall time.
     pub at: SystemTime,

@@ -128,7 +128,7 @@ impl AuditRecord {
         self.line.request
     }
 
-    /// The reason a person gave.
+    /// The reason that a person gave, or a store that could not erase.
     #[must_use]
     pub fn reason(&self) -> Option<&str> {
         self.line.reason.as_deref()

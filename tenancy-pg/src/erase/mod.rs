@@ -103,6 +103,9 @@ impl PgEraser {
             match self.remove(life, drained).await {
                 // A writer that was there first has put something in between.
                 Err(PgError::Database(error)) if error.sqlstate() == Some(FOREIGN_KEY) && !last_try => {}
+                Err(PgError::Database(error)) if error.sqlstate() == Some(FOREIGN_KEY) => {
+                    return Err(PgError::RowsLeft);
+                }
                 ended => return ended,
             }
         }
@@ -115,7 +118,7 @@ impl PgEraser {
         let begun = sqlx::query(schema::BEGIN).bind(life.uuid()).execute(&self.pool).await?;
         let _how_many = begun.rows_affected();
         sqlx::query(schema::FENCED).bind(life.uuid()).execute(&self.pool).await?;
-        self.found(life).await?.ok_or_else(|| tenancy_core::DirectoryConflict::Unknown.into())
+        self.found(life).await?.ok_or(PgError::NotRegistered)
     }
 
     async fn found(&self, life: Life) -> Result<Option<Run>, PgError> {
@@ -142,11 +145,11 @@ impl Eraser for PgEraser {
     }
 
     async fn erase(&self, scope: ErasureScope<'_>) -> Result<(), EraseError> {
-        self.run(scope.life()).await.map_err(EraseError::new)
+        self.run(scope.life()).await.map_err(EraseError::told)
     }
 
     async fn verify(&self, scope: ErasureScope<'_>) -> Result<StoreVerdict, EraseError> {
-        verdict::of(self, scope.life()).await.map_err(EraseError::new)
+        verdict::of(self, scope.life()).await.map_err(EraseError::told)
     }
 }
 

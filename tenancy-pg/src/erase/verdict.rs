@@ -6,10 +6,12 @@ use super::{PgEraser, names, rows};
 use crate::error::PgError;
 
 pub(super) async fn of(eraser: &PgEraser, life: Life) -> Result<StoreVerdict, PgError> {
-    let Some(run) = eraser.found(life).await?.filter(|run| run.removed) else { return Ok(StoreVerdict::Failed) };
+    let Some(run) = eraser.found(life).await?.filter(|run| run.removed) else {
+        return Ok(StoreVerdict::failed("the life is in the registry"));
+    };
     for table in eraser.declaration.tenant_tables() {
         if rows::count(&eraser.pool, table, &run.row_key).await? > 0 {
-            return Ok(StoreVerdict::Failed);
+            return Ok(StoreVerdict::failed(format!("rows are left in {}", table.relation)));
         }
     }
     let (schemas, tables) = names(&eraser.declaration);

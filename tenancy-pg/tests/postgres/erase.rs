@@ -172,7 +172,11 @@ async fn the_bytes_that_a_running_transaction_may_see_survive_a_rewrite_and_the_
     let (grant, eraser) = (stage.grant("acme").await, stage.eraser().await);
     stage.server.run_as_owner("create policy hide on note as restrictive for select to eraser using (id <> 13)").await;
     stage.tenants.erase("acme");
-    assert_eq!(stage.erase(&grant, acme, &eraser).await, StoreVerdict::Failed, "fenced, and not yet removed");
+    assert_eq!(
+        stage.erase(&grant, acme, &eraser).await,
+        StoreVerdict::failed(PgError::RowsLeft.to_string()),
+        "fenced, and not yet removed"
+    );
     stage.server.run_as_owner("drop policy hide on note").await;
     // Younger than the fence, so nobody waits for it, and older than the removal. It holds no lock on the tables.
     let mut old = PgConnection::connect_with(&stage.server.superuser_options()).await.unwrap();
@@ -195,7 +199,11 @@ async fn it_waits_for_what_began_before_the_fence() {
     let mut open = db.begin().await.unwrap();
     sqlx::query("select 1").execute(&mut open).await.unwrap();
     stage.tenants.erase("acme");
-    assert_eq!(stage.erase(&grant, acme, &eraser).await, StoreVerdict::Failed, "a transaction is open");
+    assert_eq!(
+        stage.erase(&grant, acme, &eraser).await,
+        StoreVerdict::failed(PgError::NotDrained.to_string()),
+        "a transaction is open"
+    );
     assert!(stage.left(acme.uuid()).await > 40, "nothing is deleted before it has ended");
     open.rollback().await.unwrap();
     assert_eq!(stage.erase(&grant, acme, &eraser.patience(Duration::from_secs(20))).await, StoreVerdict::LogicalOnly);
@@ -252,7 +260,10 @@ async fn rows_that_are_hidden_from_the_eraser_are_a_failure() {
     stage.server.run_as_owner("create policy hide on note as restrictive for select to eraser using (id <> 13)").await;
     let grant = stage.grant("acme").await;
     stage.tenants.erase("acme");
-    assert_eq!(stage.erase(&grant, acme, &stage.eraser().await).await, StoreVerdict::Failed);
+    assert_eq!(
+        stage.erase(&grant, acme, &stage.eraser().await).await,
+        StoreVerdict::failed(PgError::RowsLeft.to_string())
+    );
     stage.server.run_as_owner("drop policy hide on note").await;
     assert_eq!(stage.erase(&grant, acme, &stage.eraser().await).await, StoreVerdict::LogicalOnly);
 }
@@ -264,7 +275,10 @@ async fn a_life_the_registry_does_not_know_is_not_erased() {
     stage.server.run("delete from note; delete from event; delete from folder; delete from tenancy.tenant").await;
     let grant = stage.grant("acme").await;
     stage.tenants.erase("acme");
-    assert_eq!(stage.erase(&grant, acme, &stage.eraser().await).await, StoreVerdict::Failed);
+    assert_eq!(
+        stage.erase(&grant, acme, &stage.eraser().await).await,
+        StoreVerdict::failed(PgError::NotRegistered.to_string())
+    );
 }
 
 #[tokio::test]

@@ -8,10 +8,10 @@ use serde_json::{Map, Value, json};
 use tenancy_core::{Life, StoreVerdict};
 use tenancy_testkit::TestTenants;
 use tenancy_vector::{
-    BackendError, Change, CountRequest, DenseVector, Distance, Example, Expression, ExternalId, FacetRequest, Filter,
-    FilterValue, Fusion, IndexKind, Order, PayloadKey, Point, PointKey, QueryRequest, Recommend, Schema, ScoredPayload,
-    Scroll, ScrollRequest, Select, SparseVector, StoredPayload, TenantVectors, Vector, VectorBackend, VectorKind,
-    VectorName, VectorQuery, VectorScope, VectorStore, WriteRequest,
+    BackendError, Change, CountRequest, DenseVector, Distance, DropScope, Example, Expression, ExternalId,
+    FacetRequest, Filter, FilterValue, Fusion, IndexKind, Order, PayloadKey, Point, PointKey, QueryRequest, Recommend,
+    Schema, ScoredPayload, Scroll, ScrollRequest, Select, SparseVector, StoredPayload, TenantVectors, Vector,
+    VectorBackend, VectorKind, VectorName, VectorQuery, VectorScope, VectorStore, WriteRequest, WriteScope,
 };
 
 use super::Shard;
@@ -48,7 +48,7 @@ impl VectorBackend for Notebook {
         Ok(())
     }
 
-    async fn write(&self, _: &VectorScope<'_>, request: WriteRequest) -> Result<(), BackendError> {
+    async fn write(&self, _: &WriteScope<'_>, request: WriteRequest) -> Result<(), BackendError> {
         self.note(Asked::Write(request));
         Ok(())
     }
@@ -88,11 +88,11 @@ impl VectorBackend for Notebook {
         Ok(0)
     }
 
-    async fn drop_partition(&self, _: &VectorScope<'_>) -> Result<(), BackendError> {
+    async fn drop_partition(&self, _: &DropScope<'_>) -> Result<(), BackendError> {
         Ok(())
     }
 
-    async fn verify_dropped(&self, _: &VectorScope<'_>) -> Result<StoreVerdict, BackendError> {
+    async fn verify_dropped(&self, _: &DropScope<'_>) -> Result<StoreVerdict, BackendError> {
         Ok(StoreVerdict::Verified)
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, json};
-use tenancy_core::{Denial, StoreVerdict, TenantContext};
+use tenancy_core::{Denial, TenantContext};
 
 use super::beside::{by_key, of_all, passed_by, stored, taken};
 use super::corpus::{self, DIMENSION, Numbers, object, schema};
@@ -18,7 +18,7 @@ use crate::request::{
     CountRequest, FacetRequest, Order, Position, ScrollRequest, Selector, TaggedPoint, UpsertMode, Write, WriteRequest,
 };
 use crate::schema::Schema;
-use crate::scope::VectorScope;
+use crate::scope::{DropScope, WriteScope};
 use crate::tag;
 use crate::vector::{DenseVector, SparseVector};
 
@@ -44,7 +44,7 @@ pub(super) async fn other_schemas(trial: &mut Trial<'_>) -> Result<(), Fault> {
     let points = vec![TaggedPoint { key, vectors: BTreeMap::from([(VectorName::dense(), dense.into())]), payload }];
     let write = Write::Upsert { points, mode: UpsertMode::Replace };
     let other = WriteRequest { schema: Schema::hybrid(DIMENSION + 1)?, writes: vec![write] };
-    let written = trial.backend.write(&mine.scope(&entered), other).await;
+    let written = trial.backend.write(&mine.write_scope(&entered), other).await;
     entered.done();
     // A server may say it in its own words.
     ensure(written.is_err(), "a partition refuses points of another schema")?;
@@ -63,7 +63,7 @@ pub(super) async fn engine_ids(trial: &mut Trial<'_>) -> Result<(), Fault> {
     let (first, twin) = (PointKey::of_bytes([7; 32]), PointKey::of_bytes(twin));
     let id = corpus::id("twin")?;
     let write = |keys: &[PointKey], mode| request(context, keys, &id, mode);
-    let scope = mine.scope(&entered);
+    let scope = mine.write_scope(&entered);
 
     backend.write(&scope, write(&[first], UpsertMode::Replace)?).await?;
     for mode in [UpsertMode::Replace, UpsertMode::Insert] {
@@ -94,7 +94,7 @@ pub(super) async fn engine_ids(trial: &mut Trial<'_>) -> Result<(), Fault> {
 pub(super) async fn life_condition(trial: &mut Trial<'_>) -> Result<(), Fault> {
     let (mine, backend) = (trial.mine()?, trial.backend);
     let entered = mine.pass.enter("conformance").await?;
-    let scope = mine.scope(&entered);
+    let scope = mine.write_scope(&entered);
     let key = PointKey::of_bytes([9; 32]);
     let id = corpus::id("stray")?;
     trial.asks("a point of another life to be stored");
@@ -147,12 +147,12 @@ pub(super) async fn vacating(trial: &mut Trial<'_>) -> Result<(), Fault> {
     let point = corpus::point("stays", &mut Numbers::new(15))?;
     mine.upsert(vec![point.clone()]).await?;
     let entered = mine.pass.enter("conformance").await?;
-    trial.backend.vacate(&mine.scope(&entered)).await?;
+    trial.backend.vacate(&mine.write_scope(&entered)).await?;
     equal(mine.count(None).await?, 1, "a place with a point in it is not given up")?;
     trial.asks("to vacate an empty place");
     trial.clear(&mine, std::slice::from_ref(&point)).await?;
     for _again in 0..2 {
-        trial.backend.vacate(&mine.scope(&entered)).await?;
+        trial.backend.vacate(&mine.write_scope(&entered)).await?;
     }
     entered.done();
     equal(mine.count(None).await?, 0, "a place that was given up has no points")?;
@@ -172,9 +172,10 @@ pub(super) async fn dropping(trial: &mut Trial<'_>) -> Result<(), Fault> {
     theirs.upsert(vec![point.clone()]).await?;
     let entered = theirs.pass.enter("conformance").await?;
     for _again in 0..2 {
-        backend.drop_partition(&theirs.scope(&entered)).await?;
-        let verdict = backend.verify_dropped(&theirs.scope(&entered)).await?;
-        ensure(verdict != StoreVerdict::Failed, "nothing is found of a dropped partition")?;
+        let scope = DropScope::of_trial(&entered, &theirs.points);
+        backend.drop_partition(&scope).await?;
+        let verdict = backend.verify_dropped(&scope).await?;
+        ensure(!verdict.is_failed(), "nothing is found of a dropped partition")?;
     }
     trial.asks("reads of a dropped partition");
     gone(theirs.count(None).await, |count| *count == 0)?;
@@ -183,7 +184,7 @@ pub(super) async fn dropping(trial: &mut Trial<'_>) -> Result<(), Fault> {
     gone(theirs.query(&anything()?).await, Vec::is_empty)?;
     trial.asks("to write to a dropped partition");
     let late = request(trial.two, &[PointKey::of_bytes([5; 32])], point.id(), UpsertMode::Replace)?;
-    let late = backend.write(&theirs.scope(&entered), late).await;
+    let late = backend.write(&theirs.write_scope(&entered), late).await;
     ensure(matches!(late, Err(BackendError::Dropped)), "a late write is refused")?;
     entered.done();
     let late = theirs.upsert(vec![point.clone()]).await;
@@ -225,7 +226,7 @@ fn writes(writes: Vec<Write>) -> Result<WriteRequest, VectorError> {
 }
 
 /// How many points a deletion takes away.
-async fn delete(trial: &Trial<'_>, scope: &VectorScope<'_>, key: PointKey) -> Result<u64, Fault> {
+async fn delete(trial: &Trial<'_>, scope: &WriteScope<'_>, key: PointKey) -> Result<u64, Fault> {
     let before = trial.backend.count(scope, all()).await?;
     trial.backend.write(scope, writes(vec![Write::Delete(Selector::Keys(vec![key]))])?).await?;
     Ok(before.saturating_sub(trial.backend.count(scope, all()).await?))

@@ -80,7 +80,7 @@ pub use shared::shared_corpus;
 
 use crate::backend::VectorBackend;
 use crate::error::VectorError;
-use trial::Trial;
+use trial::{Fault, Trial};
 
 /// Runs every check, in an order that ends with the partition of the second context dropped for good.
 ///
@@ -206,7 +206,12 @@ impl Check {
         one: &TenantContext,
         two: &TenantContext,
     ) -> Result<(), Nonconformance> {
-        let mut trial = Trial { realm, backend, one, two, asked: String::new() };
+        let mut trial = Trial { realm, backend, one, two, asked: "nothing yet".to_owned() };
+        // What is kept apart of one tenant and itself shows nothing.
+        if one.life() == two.life() {
+            let fault = Fault::Broken { rule: "the two contexts are of two tenants", differs: None };
+            return Err(fault.within(self.name(), trial.asked));
+        }
         let done = match self {
             Self::Prepare => lives::prepare(&mut trial).await,
             Self::EmptyPartitions => reads::empty_partitions(&mut trial).await,

@@ -21,7 +21,11 @@ pub(super) async fn empty_partitions(trial: &mut Trial<'_>) -> Result<(), Fault>
     trial.asks("reads and changes where nobody wrote");
     let mine = trial.mine()?;
     let id = corpus::id("nobody's")?;
-    equal(mine.count(None).await?, 0, "an empty partition counts no points")?;
+    equal(
+        mine.count(None).await?,
+        0,
+        "the partition of a tenant without points counts none (take tenants that are new to it)",
+    )?;
     ensure(mine.get(std::slice::from_ref(&id)).await? == [Found::NotVisible], "an empty partition holds no id")?;
     ensure(mine.query(&anything()?).await?.is_empty(), "an empty partition has no hits")?;
     let batch = mine.query_batch(&[anything()?, VectorQuery::sample()]).await?;

@@ -19,7 +19,7 @@ use crate::request::{
 };
 use crate::reserved;
 use crate::schema::Schema;
-use crate::scope::VectorScope;
+use crate::scope::{DropScope, VectorScope, WriteScope};
 
 /// Keeps points in memory and looks at each of them for every query: slow, and exact. Other back ends are compared
 /// with it. Clones share the points.
@@ -63,7 +63,7 @@ impl VectorBackend for ReferenceBackend {
         Ok(())
     }
 
-    async fn write(&self, scope: &VectorScope<'_>, request: WriteRequest) -> Result<(), BackendError> {
+    async fn write(&self, scope: &WriteScope<'_>, request: WriteRequest) -> Result<(), BackendError> {
         let mut state = self.state();
         if state.dropped.contains(scope.partition()) {
             return Err(BackendError::Dropped);
@@ -147,21 +147,21 @@ impl VectorBackend for ReferenceBackend {
         }))
     }
 
-    async fn vacate(&self, scope: &VectorScope<'_>) -> Result<(), BackendError> {
+    async fn vacate(&self, scope: &WriteScope<'_>) -> Result<(), BackendError> {
         self.state().partitions.retain(|name, points| name != scope.partition() || !points.by_id.is_empty());
         Ok(())
     }
 
-    async fn drop_partition(&self, scope: &VectorScope<'_>) -> Result<(), BackendError> {
+    async fn drop_partition(&self, scope: &DropScope<'_>) -> Result<(), BackendError> {
         let mut state = self.state();
         state.partitions.remove(scope.partition());
         state.dropped.insert(scope.partition().to_owned());
         Ok(())
     }
 
-    async fn verify_dropped(&self, scope: &VectorScope<'_>) -> Result<StoreVerdict, BackendError> {
+    async fn verify_dropped(&self, scope: &DropScope<'_>) -> Result<StoreVerdict, BackendError> {
         let remains = self.state().partitions.contains_key(scope.partition());
-        Ok(if remains { StoreVerdict::Failed } else { StoreVerdict::Verified })
+        Ok(if remains { StoreVerdict::failed("points are left") } else { StoreVerdict::Verified })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tenancy_core::{CorpusName, CrossTenantGrant, Realm, StoreVerdict, TenantContext};
+use tenancy_core::{CorpusName, CrossTenantGrant, Realm, TenantContext};
 
 use super::corpus::{self, Numbers, schema};
 use super::trial::{Fault, ensure, equal};
@@ -59,7 +59,7 @@ async fn check(
     equal(read.count(None).await?, points.len() as u64 - 1, "a document is taken away")?;
     "to erase the corpus, twice".clone_into(asked);
     for _again in 0..2 {
-        ensure(writer.erase().await? != StoreVerdict::Failed, "nothing is found of an erased corpus")?;
+        ensure(!writer.erase().await?.is_failed(), "nothing is found of an erased corpus")?;
     }
     let nothing = matches!(read.count(None).await, Ok(0) | Err(VectorError::CorpusErased));
     ensure(nothing, "an erased corpus is empty, or said to be erased")?;

@@ -18,7 +18,7 @@ use crate::filter::FilterValue;
 use crate::id::PointKey;
 use crate::request::{CountRequest, FacetRequest, QueryRequest, ScrollRequest, WriteRequest};
 use crate::schema::Schema;
-use crate::scope::{AskedBy, VectorScope};
+use crate::scope::{AskedBy, DropScope, VectorScope, WriteScope};
 
 /// Points in two tables of an inspected database, each call in its tenant's own transaction.
 ///
@@ -82,7 +82,7 @@ impl VectorBackend for PgVectorBackend {
         }
     }
 
-    async fn write(&self, scope: &VectorScope<'_>, request: WriteRequest) -> Result<(), BackendError> {
+    async fn write(&self, scope: &WriteScope<'_>, request: WriteRequest) -> Result<(), BackendError> {
         within!(self.tenant(scope), TxOptions::new(), |session| write::all(&mut session, request))
     }
 
@@ -123,17 +123,17 @@ impl VectorBackend for PgVectorBackend {
         within!(self.tenant(scope), reads::options(), |session| reads::count(&mut session, &request))
     }
 
-    async fn vacate(&self, _scope: &VectorScope<'_>) -> Result<(), BackendError> {
+    async fn vacate(&self, _scope: &WriteScope<'_>) -> Result<(), BackendError> {
         Ok(())
     }
 
-    async fn drop_partition(&self, scope: &VectorScope<'_>) -> Result<(), BackendError> {
+    async fn drop_partition(&self, scope: &DropScope<'_>) -> Result<(), BackendError> {
         erase::drop_life(self.eraser()?, &self.tables.pair, life_of_a_tenant(scope)?).await
     }
 
     /// What is gone is gone for every reader at once. Its bytes stay in the files of the server until those are written
     /// anew, so the best it says is [`LogicalOnly`](StoreVerdict::LogicalOnly).
-    async fn verify_dropped(&self, scope: &VectorScope<'_>) -> Result<StoreVerdict, BackendError> {
+    async fn verify_dropped(&self, scope: &DropScope<'_>) -> Result<StoreVerdict, BackendError> {
         erase::verify(self.eraser()?, &self.tables.pair, life_of_a_tenant(scope)?).await
     }
 }

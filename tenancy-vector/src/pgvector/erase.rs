@@ -105,7 +105,7 @@ impl<'t> Run<'t> {
     async fn verdict(&mut self) -> Result<StoreVerdict, sqlx::Error> {
         let unverifiable = |why: &str| Ok(StoreVerdict::Unverifiable { why: why.to_owned() });
         let left = match self.found().await? {
-            Some((_, true)) => return Ok(StoreVerdict::Failed),
+            Some((_, true)) => return Ok(StoreVerdict::failed("the life is open")),
             Some((owner, false)) => {
                 self.see_points(&owner).await?;
                 self.left(&self.of_owner(), &owner).await?
@@ -116,7 +116,7 @@ impl<'t> Run<'t> {
                 Registered::Unknown => return unverifiable(NOT_THERE),
             },
         };
-        Ok(if left == 0 { StoreVerdict::LogicalOnly } else { StoreVerdict::Failed })
+        Ok(if left == 0 { StoreVerdict::LogicalOnly } else { StoreVerdict::failed("points are left") })
     }
 
     /// Counts points twice: as the server likes, and by a scan of the whole table, which believes no index.

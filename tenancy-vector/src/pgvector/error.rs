@@ -1,9 +1,9 @@
 //! What can be wrong with the tables, and what the database's errors mean to a store of vectors.
 
+use tenancy_core::Reason;
 use tenancy_pg::{DeclarationError, PgError, sqlx};
 
 use crate::error::BackendError;
-use crate::reason::Reason;
 
 /// Why a back end can't be set up on a database.
 #[derive(Debug, thiserror::Error)]
@@ -69,7 +69,7 @@ pub(super) fn refused(error: impl Into<PgError>) -> BackendError {
     match (error.denial(), &error) {
         (Some(denial), _) => BackendError::Denied(denial),
         (None, PgError::Database(database)) if database.sqlstate() == Some(FOREIGN_KEY) => BackendError::Dropped,
-        (None, _) => BackendError::Failed(Reason::ours(error)),
+        (None, _) => BackendError::Failed(Reason::told(error)),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tenancy_core::Life;
+use tenancy_core::{Life, Reason};
 use tenancy_pg::sqlx::postgres::{PgConnectOptions, PgConnection};
 use tenancy_pg::sqlx::{self, AssertSqlSafe, ConnectOptions, Connection};
 use tenancy_pg::{Database, Inspected, PgError, TenantTable};
@@ -14,7 +14,6 @@ use super::rights::{self, RIGHTS, Right};
 use super::session::{Session, Tx};
 use super::unfit::Unfit;
 use crate::error::BackendError;
-use crate::reason::Reason;
 
 /// How to log in. Each use has a connection of its own, which is closed at its end or when its future is dropped: what was
 /// begun is then rolled back by the server.
@@ -134,7 +133,7 @@ fn unseen(error: sqlx::Error, role: &str, tables: &Pair) -> BackendError {
 
 /// Nobody's context is at hand, and no key to a life fails but for a reason.
 pub(super) fn failed(error: sqlx::Error) -> BackendError {
-    BackendError::Failed(Reason::ours(PgError::from(error)))
+    BackendError::Failed(Reason::told(PgError::from(error)))
 }
 
 fn code(error: &sqlx::Error) -> Option<String> {

@@ -1,6 +1,6 @@
 //! A transaction on the points of one owner, and the beginning of each statement in it.
 
-use tenancy_core::{Life, TenantContext};
+use tenancy_core::{Life, Reason, TenantContext};
 use tenancy_pg::sqlx::postgres::{PgArguments, PgConnection, PgRow};
 use tenancy_pg::sqlx::query::Query;
 use tenancy_pg::sqlx::{self, Connection, Postgres, QueryBuilder};
@@ -12,7 +12,6 @@ use super::key::Key;
 use super::pair::Pair;
 use crate::error::BackendError;
 use crate::filter::Condition;
-use crate::reason::Reason;
 
 /// A tenant's way into the database, to its own points or to those of a shared corpus.
 pub(super) struct Tenant<'a> {
@@ -51,7 +50,7 @@ impl<'a> Tenant<'a> {
     ) -> Result<Self, BackendError> {
         let db = database.scoped(context).map_err(refused)?;
         let owner = Key::of(context.record().row_key()).filter(|owner| owner.kind() == tables.keys);
-        let owner = owner.ok_or_else(|| BackendError::Failed(Reason::ours(PgError::RowKeyType)))?;
+        let owner = owner.ok_or_else(|| BackendError::Failed(Reason::told(PgError::RowKeyType)))?;
         Ok(Self { db, tables, owner, life })
     }
 

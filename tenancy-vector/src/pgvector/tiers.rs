@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tenancy_core::CellName;
+use tenancy_core::{CellName, Reason};
 use tenancy_pg::PgError;
 use tenancy_pg::sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use tenancy_pg::sqlx::{self, ConnectOptions};
@@ -15,8 +15,7 @@ use super::error::PgVectorError;
 use super::pair::quoted;
 use crate::error::BackendError;
 use crate::id::PointKey;
-use crate::reason::Reason;
-use crate::scope::VectorScope;
+use crate::scope::{DropScope, VectorScope, WriteScope};
 use crate::tiers::{Note, Notes, Placement, Tiers};
 
 /// Where each life is and what is written while it moves, in two tables of the schema `tenancy_tiers`, on a login role of
@@ -100,7 +99,7 @@ impl Tiers for PgTiers {
         }
     }
 
-    async fn replace(&self, scope: &VectorScope<'_>, from: Placement, to: Placement) -> Result<bool, BackendError> {
+    async fn replace(&self, scope: &WriteScope<'_>, from: Placement, to: Placement) -> Result<bool, BackendError> {
         let text = |placement: &Placement| serde_json::to_string(placement).map_err(BackendError::failed);
         let first =
             "insert into tenancy_tiers.placement (life, placement) values ($1, $2::jsonb) on conflict do nothing";
@@ -111,14 +110,14 @@ impl Tiers for PgTiers {
         Ok(set > 0)
     }
 
-    async fn note(&self, scope: &VectorScope<'_>, note: Note) -> Result<(), BackendError> {
+    async fn note(&self, scope: &WriteScope<'_>, note: Note) -> Result<(), BackendError> {
         let kept = sqlx::query(NOTE).bind(self.place(scope)).bind(note.id()).bind(note.to_bytes());
         let kept = kept.execute(&self.pool).await.map_err(failed)?;
         // A life that is written with notes has a row, so long as it was not dropped.
         if kept.rows_affected() == 1 { Ok(()) } else { Err(BackendError::Dropped) }
     }
 
-    async fn close(&self, scope: &VectorScope<'_>, note: Uuid) -> Result<(), BackendError> {
+    async fn close(&self, scope: &WriteScope<'_>, note: Uuid) -> Result<(), BackendError> {
         let sql = "update tenancy_tiers.note set closed = true where life = $1 and id = $2";
         sqlx::query(sql).bind(self.place(scope)).bind(note).execute(&self.pool).await.map(drop).map_err(failed)
     }
@@ -143,12 +142,12 @@ impl Tiers for PgTiers {
         Ok(keys.iter().filter(|key| noted.contains(&key.to_bytes()[..])).copied().collect())
     }
 
-    async fn forget(&self, scope: &VectorScope<'_>, notes: &[Uuid]) -> Result<(), BackendError> {
+    async fn forget(&self, scope: &WriteScope<'_>, notes: &[Uuid]) -> Result<(), BackendError> {
         let sql = "delete from tenancy_tiers.note where life = $1 and id = any($2)";
         sqlx::query(sql).bind(self.place(scope)).bind(notes).execute(&self.pool).await.map(drop).map_err(failed)
     }
 
-    async fn drop_life(&self, scope: &VectorScope<'_>) -> Result<(), BackendError> {
+    async fn drop_life(&self, scope: &DropScope<'_>) -> Result<(), BackendError> {
         // One after the other: the second sees the notes whose writers the first has waited for.
         for sql in DROP {
             sqlx::query(sql).bind(self.place(scope)).execute(&self.pool).await.map_err(failed)?;
@@ -158,7 +157,7 @@ impl Tiers for PgTiers {
 }
 
 fn failed(error: sqlx::Error) -> BackendError {
-    BackendError::Failed(Reason::ours(PgError::from(error)))
+    BackendError::Failed(Reason::told(PgError::from(error)))
 }
 
 const TOO_MUCH: &str = "

@@ -1,8 +1,9 @@
 //! What can be wrong with tables and roles, in words of ours. Names of schemas, tables, columns, roles and policies are the
 //! operator's own, as SQL writes them; no value of a row is among them.
 
+use tenancy_core::{Reason, Tellable};
+
 use crate::error::BackendError;
-use crate::reason::Reason;
 
 /// Why tables are not used, or a role is not.
 #[derive(Debug, thiserror::Error)]
@@ -40,8 +41,10 @@ pub(super) enum Unfit {
     Login { task: &'static str },
 }
 
+impl Tellable for Unfit {}
+
 impl From<Unfit> for BackendError {
     fn from(unfit: Unfit) -> Self {
-        Self::Unfit(Reason::ours(unfit))
+        Self::Unfit(Reason::told(unfit))
     }
 }

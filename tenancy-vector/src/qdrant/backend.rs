@@ -17,7 +17,7 @@ use crate::filter::FilterValue;
 use crate::id::PointKey;
 use crate::request::{CountRequest, FacetRequest, QueryRequest, ScrollRequest, Write, WriteRequest};
 use crate::schema::Schema;
-use crate::scope::VectorScope;
+use crate::scope::{DropScope, VectorScope, WriteScope};
 
 /// Points on a Qdrant server. There is no way from it to the client.
 pub struct QdrantBackend {
@@ -61,7 +61,7 @@ impl VectorBackend for QdrantBackend {
         Ok(self.ensure_schema(schema).await?)
     }
 
-    async fn write(&self, scope: &VectorScope<'_>, request: WriteRequest) -> Result<(), BackendError> {
+    async fn write(&self, scope: &WriteScope<'_>, request: WriteRequest) -> Result<(), BackendError> {
         let place = self.layout.place(scope);
         let (schema, writes) = request.into_parts();
         writes.iter().try_for_each(ensure_distinct)?;
@@ -119,7 +119,7 @@ impl VectorBackend for QdrantBackend {
     }
 
     /// The collection or the shard key of the life, where it has one.
-    async fn vacate(&self, scope: &VectorScope<'_>) -> Result<(), BackendError> {
+    async fn vacate(&self, scope: &WriteScope<'_>) -> Result<(), BackendError> {
         match &self.layout {
             QdrantLayout::Shared { .. } => Ok(()),
             QdrantLayout::Collections { .. } | QdrantLayout::ShardKeys { .. } => {
@@ -131,14 +131,14 @@ impl VectorBackend for QdrantBackend {
         }
     }
 
-    async fn drop_partition(&self, scope: &VectorScope<'_>) -> Result<(), BackendError> {
+    async fn drop_partition(&self, scope: &DropScope<'_>) -> Result<(), BackendError> {
         let slot = self.partitions.slot(scope.partition());
         let _alone = slot.drop_for_good().await;
         self.drop_place(&self.layout.place(scope)).await
     }
 
     /// In a collection of all lives the bytes stay until the server's optimizer comes by: not reachable, and there.
-    async fn verify_dropped(&self, scope: &VectorScope<'_>) -> Result<StoreVerdict, BackendError> {
+    async fn verify_dropped(&self, scope: &DropScope<'_>) -> Result<StoreVerdict, BackendError> {
         let place = self.layout.place(scope);
         let (is_gone, well) = match &self.layout {
             QdrantLayout::Shared { .. } => (self.left(&place).await? == 0, StoreVerdict::LogicalOnly),
@@ -146,7 +146,7 @@ impl VectorBackend for QdrantBackend {
                 (!self.is_made(&place).await?, StoreVerdict::Verified)
             }
         };
-        Ok(if is_gone { well } else { StoreVerdict::Failed })
+        Ok(if is_gone { well } else { StoreVerdict::failed("points are left, or their collection or shard") })
     }
 }
 

@@ -8,7 +8,7 @@ use qdrant_client::qdrant::collections_client::CollectionsClient;
 use qdrant_client::qdrant::points_client::PointsClient;
 use qdrant_client::qdrant::qdrant_client::QdrantClient;
 use secrecy::ExposeSecret;
-use tenancy_core::{BoxError, Redacted};
+use tenancy_core::{BoxError, Reason, Redacted};
 use tokio::time::{Instant, sleep, timeout};
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::service::Interceptor;
@@ -20,7 +20,6 @@ use super::breaker::Breakers;
 use super::error::{QdrantError, Version};
 use super::options::QdrantOptions;
 use crate::error::BackendError;
-use crate::reason::Reason;
 use crate::turns::Turns;
 
 /// The generated clients on a channel of our own. Those of the client's high level send every request again on their
@@ -243,9 +242,9 @@ impl From<Failure> for BackendError {
 impl From<QdrantError> for BackendError {
     fn from(error: QdrantError) -> Self {
         match error {
-            QdrantError::Drift(drift) => Self::Unfit(Reason::ours(drift)),
+            QdrantError::Drift(drift) => Self::Unfit(Reason::told(drift)),
             QdrantError::BreakerOpen => Self::BreakerOpen,
-            other => Self::Failed(Reason::ours(other)),
+            other => Self::Failed(Reason::told(other)),
         }
     }
 }

@@ -28,8 +28,8 @@ pub(super) fn compare<'s>(
     seconds: u64,
     info: &pb::CollectionInfo,
 ) -> Result<Missing<'s>, Drift> {
-    let config = info.config.as_ref().ok_or(Drift::Vectors)?;
-    let params = config.params.as_ref().ok_or(Drift::Vectors)?;
+    let config = info.config.as_ref().ok_or(Drift::Unknown)?;
+    let params = config.params.as_ref().ok_or(Drift::Unknown)?;
     if params.sharding_method.unwrap_or_default() != i32::from(sharding) {
         return Err(Drift::Sharding);
     }
@@ -49,53 +49,59 @@ fn vectors(schema: &Schema, params: &pb::CollectionParams) -> Result<(), Drift> 
     let none = HashMap::new();
     let dense = match params.vectors_config.as_ref().and_then(|config| config.config.as_ref()) {
         Some(vectors_config::Config::ParamsMap(map)) => &map.map,
-        // One vector without a name.
-        Some(vectors_config::Config::Params(_)) => return Err(Drift::Vectors),
+        Some(vectors_config::Config::Params(_)) => return Err(Drift::Unnamed),
         None => &none,
     };
     let none = HashMap::new();
     let sparse = params.sparse_vectors_config.as_ref().map_or(&none, |config| &config.map);
-    if dense.len() + sparse.len() != schema.vectors().count() {
-        return Err(Drift::Vectors);
-    }
     for (name, kind) in schema.vectors() {
+        let missing = || Drift::NoVector(name.clone());
         let (dimension, distance, is_multi) = match kind {
             VectorKind::Dense { dimension, distance } => (dimension, distance, false),
             VectorKind::Multi { dimension, distance } => (dimension, distance, true),
             VectorKind::Sparse | VectorKind::Text(_) => {
-                let found = sparse.get(name.as_str()).ok_or(Drift::Vectors)?;
+                let found = sparse.get(name.as_str()).ok_or_else(missing)?;
                 if found.modifier != Some(pb::Modifier::Idf.into()) {
-                    return Err(Drift::Modifier);
+                    return Err(Drift::Modifier(name.clone()));
                 }
                 continue;
             }
         };
-        let found = dense.get(name.as_str()).ok_or(Drift::Vectors)?;
+        let found = dense.get(name.as_str()).ok_or_else(missing)?;
         if found.size != dimension as u64 {
-            return Err(Drift::Dimension);
+            return Err(Drift::Dimension { vector: name.clone(), found: found.size, wanted: dimension });
         }
         if found.distance != i32::from(wire_distance(distance)) {
-            return Err(Drift::Distance);
+            return Err(Drift::Distance { vector: name.clone(), wanted: distance });
         }
         // There is one comparator.
         if found.multivector_config.is_some() != is_multi {
-            return Err(Drift::Multivector);
+            return Err(Drift::Multivector(name.clone()));
         }
     }
-    Ok(())
+    let is_in_schema = |there: &str| schema.vectors().any(|(name, _)| name.as_str() == there);
+    match dense.keys().chain(sparse.keys()).find(|there| !is_in_schema(there)) {
+        Some(more) => Err(Drift::VectorMore(more.clone())),
+        None => Ok(()),
+    }
 }
 
 fn strict_mode(strict: &pb::StrictModeConfig, seconds: u64) -> Result<(), Drift> {
     let too_few = |most: Option<u64>, needed: u64| most.is_some_and(|most| most < needed);
-    let refused = strict.unindexed_filtering_retrieve == Some(false)
-        || strict.unindexed_filtering_update == Some(false)
-        || strict.search_allow_exact == Some(false)
-        || too_few(strict.max_query_limit.map(u64::from), VectorQuery::MAX_LIMIT as u64)
-        || too_few(strict.max_timeout.map(u64::from), seconds)
-        || too_few(strict.upsert_max_batchsize, write::BATCH as u64)
-        || too_few(strict.condition_max_size, write::BATCH as u64)
-        || too_few(strict.filter_max_conditions, 8);
-    if refused { Err(Drift::StrictMode) } else { Ok(()) }
+    let refused = [
+        ("unindexed_filtering_retrieve", strict.unindexed_filtering_retrieve == Some(false)),
+        ("unindexed_filtering_update", strict.unindexed_filtering_update == Some(false)),
+        ("search_allow_exact", strict.search_allow_exact == Some(false)),
+        ("max_query_limit", too_few(strict.max_query_limit.map(u64::from), VectorQuery::MAX_LIMIT as u64)),
+        ("max_timeout", too_few(strict.max_timeout.map(u64::from), seconds)),
+        ("upsert_max_batchsize", too_few(strict.upsert_max_batchsize, write::BATCH as u64)),
+        ("condition_max_size", too_few(strict.condition_max_size, write::BATCH as u64)),
+        ("filter_max_conditions", too_few(strict.filter_max_conditions, 8)),
+    ];
+    match refused.into_iter().find(|(_, is_refused)| *is_refused) {
+        Some((setting, _)) => Err(Drift::StrictMode(setting)),
+        None => Ok(()),
+    }
 }
 
 fn indexes<'s>(schema: &'s Schema, there: &HashMap<String, pb::PayloadSchemaInfo>) -> Result<Missing<'s>, Drift> {
@@ -127,7 +133,7 @@ fn indexes<'s>(schema: &'s Schema, there: &HashMap<String, pb::PayloadSchemaInfo
             ),
         };
         if !fits {
-            return Err(Drift::Index);
+            return Err(Drift::Index { key: key.clone(), wanted: kind });
         }
     }
     Ok(missing)

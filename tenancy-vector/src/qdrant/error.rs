@@ -2,7 +2,11 @@
 
 use std::fmt;
 
-use tenancy_core::{BoxError, Redacted};
+use tenancy_core::{BoxError, Redacted, Tellable};
+
+use crate::name::VectorName;
+use crate::payload::PayloadKey;
+use crate::schema::{Distance, IndexKind};
 
 /// Why a Qdrant server can't be used, or did not do what it was asked.
 ///
@@ -10,9 +14,9 @@ use tenancy_core::{BoxError, Redacted};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum QdrantError {
-    /// Not an `http` or `https` address, or one with a user or a path in it.
-    #[error("the address of the server is not a plain http or https url, such as https://qdrant.example:6334")]
-    BadAddress,
+    /// Not a plain `http` or `https` address, such as `https://qdrant.example:6334`, and why.
+    #[error("the address of the server {0}; it is like https://qdrant.example:6334")]
+    BadAddress(&'static str),
     /// A name that is not 1 to 128 of `[A-Za-z0-9_-]`.
     #[error("the name of a collection is 1 to 128 of [A-Za-z0-9_-]")]
     BadName,
@@ -76,34 +80,63 @@ pub enum QdrantError {
     },
 }
 
-/// In what a collection differs from what the schema and the separation of tenants need.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+impl Tellable for QdrantError {}
+
+/// In what a collection differs from what the schema and the separation of tenants need. Vectors and keys are named: they
+/// are the schema's and the collection's own.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Drift {
     /// There are points, and no keyword index with `is_tenant` on the life.
     #[error("the life has no tenant index")]
     TenantIndex,
-    /// A vector of the schema is not there, or one that is not in the schema is.
-    #[error("it has other vectors")]
-    Vectors,
+    /// The server does not say how it is made.
+    #[error("the server does not say how it is made")]
+    Unknown,
+    /// A vector of the schema that it has not, or not of the kind: dense or sparse.
+    #[error("it has no vector {:?} of the kind in the schema", .0.as_str())]
+    NoVector(VectorName),
+    /// It has a vector that the schema has not.
+    #[error("it has a vector {0:?} that is not in the schema")]
+    VectorMore(String),
+    /// It has one vector without a name.
+    #[error("its vector has no name")]
+    Unnamed,
     /// A vector of another dimension.
-    #[error("a vector has another dimension")]
-    Dimension,
+    #[error("the vector {:?} has {found} dimensions there and {wanted} in the schema", .vector.as_str())]
+    Dimension {
+        /// The vector.
+        vector: VectorName,
+        /// What it has there.
+        found: u64,
+        /// What the schema says.
+        wanted: usize,
+    },
     /// A vector that is compared in another way.
-    #[error("a vector has another distance")]
-    Distance,
+    #[error("the vector {:?} is not compared by {wanted:?} there", .vector.as_str())]
+    Distance {
+        /// The vector.
+        vector: VectorName,
+        /// What the schema says.
+        wanted: Distance,
+    },
     /// One vector where the schema has several of a point, or the other way round.
-    #[error("a vector is not a multivector, or is one")]
-    Multivector,
+    #[error("the vector {:?} is one of a point there and several in the schema, or the other way round", .0.as_str())]
+    Multivector(VectorName),
     /// Terms are not weighed by how rare they are.
-    #[error("a sparse vector has another modifier")]
-    Modifier,
+    #[error("the terms of {:?} are not weighed by their rarity there (modifier idf)", .0.as_str())]
+    Modifier(VectorName),
     /// A key is indexed as something else.
-    #[error("a key of the payload is indexed as something else")]
-    Index,
+    #[error("the key {:?} is not indexed as {wanted:?} there", .key.as_str())]
+    Index {
+        /// The key.
+        key: PayloadKey,
+        /// What the schema says.
+        wanted: IndexKind,
+    },
     /// A setting of the strict mode that would refuse what this back end sends.
-    #[error("the strict mode refuses what is needed")]
-    StrictMode,
+    #[error("its strict mode refuses what is needed: {0}")]
+    StrictMode(&'static str),
     /// Shards by hand where none are meant, or none where they are.
     #[error("the sharding is another")]
     Sharding,
@@ -111,6 +144,8 @@ pub enum Drift {
     #[error("it was made for another schema")]
     Schema,
 }
+
+impl Tellable for Drift {}
 
 /// The first two numbers of a server's version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -28,11 +28,16 @@ impl QdrantOptions {
     /// # Errors
     /// [`QdrantError::BadAddress`].
     pub fn new(address: &str) -> Result<Self, QdrantError> {
-        let uri: Uri = address.parse().map_err(|_| QdrantError::BadAddress)?;
-        let rest = uri.path_and_query().map_or("", |rest| rest.as_str());
-        let plain = uri.authority().is_some_and(|authority| !authority.as_str().contains('@'));
-        if !plain || !matches!(uri.scheme_str(), Some("http" | "https")) || !matches!(rest, "" | "/") {
-            return Err(QdrantError::BadAddress);
+        let bad = |why| Err(QdrantError::BadAddress(why));
+        let Ok(uri) = address.parse::<Uri>() else { return bad("is no url") };
+        if !matches!(uri.scheme_str(), Some("http" | "https")) {
+            return bad("does not begin with http:// or https://");
+        }
+        if uri.authority().is_none_or(|authority| authority.as_str().contains('@')) {
+            return bad("has a user in it: the api key is an option of its own");
+        }
+        if !matches!(uri.path_and_query().map_or("", |rest| rest.as_str()), "" | "/") {
+            return bad("has a path or a query");
         }
         Ok(Self {
             uri,
@@ -120,16 +125,19 @@ mod tests {
         for good in ["http://localhost:6334", "https://qdrant.example", "https://[::1]:6334/"] {
             assert!(QdrantOptions::new(good).is_ok(), "{good}");
         }
-        for bad in [
-            "",
-            "localhost:6334",
-            "ftp://h",
-            "https://user:pass@h:1",
-            "https://h/path",
-            "http://",
-            "https://h/?api-key=1",
+        for (bad, why) in [
+            ("", "is no url"),
+            ("http://", "is no url"),
+            ("localhost:6334", "does not begin with http"),
+            ("ftp://h", "does not begin with http"),
+            ("https://user:pass@h:1", "has a user"),
+            ("https://h/path", "has a path or a query"),
+            ("https://h/?api-key=1", "has a path or a query"),
         ] {
-            assert!(matches!(QdrantOptions::new(bad), Err(QdrantError::BadAddress)), "{bad}");
+            let refused = QdrantOptions::new(bad).unwrap_err();
+            assert!(matches!(refused, QdrantError::BadAddress(_)), "{bad}: {refused:?}");
+            let said = refused.to_string();
+            assert!(said.contains(why) && !said.contains("pass") && !said.contains("api-key"), "{bad}: {said}");
         }
     }
 

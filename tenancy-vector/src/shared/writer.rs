@@ -7,7 +7,7 @@ use tenancy_core::{CorpusChange, Publication, StoreVerdict};
 use crate::error::{BackendError, VectorError};
 use crate::point::Point;
 use crate::points::{Owner, Points};
-use crate::scope::VectorScope;
+use crate::scope::{DropScope, WriteScope};
 use crate::tenant::{Change, run_to_the_end};
 
 /// Writes the documents of a shared corpus. Made by [`SharedVectors::publish`](crate::SharedVectors::publish); it ends
@@ -58,7 +58,7 @@ impl<'g> CorpusWriter<'g> {
         let change = self.publication.begin("corpus.change").await?;
         let points = self.points.clone();
         run_to_the_end(async move {
-            let scope = VectorScope::of_change(&change, &points);
+            let scope = WriteScope::of_change(&change, &points);
             let written = points.engine.backend.write(&scope, points.request(writes)).await;
             let is_well = written.is_ok();
             settle(change, &points.owner, written, is_well).await
@@ -84,13 +84,13 @@ impl<'g> CorpusWriter<'g> {
         let change = self.publication.begin("corpus.erase").await?;
         let points = self.points.clone();
         run_to_the_end(async move {
-            let scope = VectorScope::of_change(&change, &points);
+            let scope = DropScope::of_change(&change, &points);
             let backend = &points.engine.backend;
             let verdict = match backend.drop_partition(&scope).await {
                 Ok(()) => backend.verify_dropped(&scope).await,
                 Err(error) => Err(error),
             };
-            let is_well = verdict.as_ref().is_ok_and(|verdict| *verdict != StoreVerdict::Failed);
+            let is_well = verdict.as_ref().is_ok_and(|verdict| !verdict.is_failed());
             settle(change, &points.owner, verdict, is_well).await
         })
         .await

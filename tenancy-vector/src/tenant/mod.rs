@@ -29,7 +29,7 @@ use crate::point::{Deleted, Found, Hit, Point};
 use crate::points::{Points, ensure_batch};
 use crate::query::VectorQuery;
 use crate::request::{CountRequest, Selector, UpsertMode, Write};
-use crate::scope::VectorScope;
+use crate::scope::{VectorScope, WriteScope};
 
 /// The vectors of one tenant. Made by [`VectorStore::scoped`](crate::VectorStore::scoped) only; owned, cheap to clone.
 ///
@@ -135,16 +135,20 @@ impl TenantVectors {
         self.write(entered, async |scope| self.points.engine.backend.write(scope, request).await).await
     }
 
+    pub(crate) fn write_scope<'a>(&'a self, entered: &'a Entered<'_>) -> WriteScope<'a> {
+        WriteScope::of_call(entered, &self.points)
+    }
+
     /// Announces a write, runs it, and settles it, well or not.
     async fn write<T>(
         &self,
         entered: &Entered<'_>,
-        act: impl AsyncFnOnce(&VectorScope<'_>) -> Result<T, BackendError>,
+        act: impl AsyncFnOnce(&WriteScope<'_>) -> Result<T, BackendError>,
     ) -> Result<T, VectorError> {
         let write = entered.begin_corpus_write().await?;
         // The standing may have changed while the announcement was made: an erased life gets no late write.
         let written = match entered.check_fresh().await {
-            Ok(()) => act(&self.scope(entered)).await.map_err(VectorError::from),
+            Ok(()) => act(&self.write_scope(entered)).await.map_err(VectorError::from),
             Err(denial) => Err(denial.into()),
         };
         let settled = write.settle().await;

@@ -16,7 +16,7 @@ use crate::filter::FilterValue;
 use crate::id::PointKey;
 use crate::request::{CountRequest, FacetRequest, QueryRequest, ScrollRequest, WriteRequest};
 use crate::schema::Schema;
-use crate::scope::VectorScope;
+use crate::scope::{DropScope, VectorScope, WriteScope};
 
 /// Two back ends as one: one that most lives share, and one in which a large life has a place of its own. Every call goes
 /// where the life is and nowhere else, also when that one does not answer; a [`Mover`](super::Mover) moves it. Cheap to
@@ -99,7 +99,7 @@ impl VectorBackend for TieredBackend {
         self.dedicated.prepare(schema).await
     }
 
-    async fn write(&self, scope: &VectorScope<'_>, request: WriteRequest) -> Result<(), BackendError> {
+    async fn write(&self, scope: &WriteScope<'_>, request: WriteRequest) -> Result<(), BackendError> {
         self.write_where_it_is(scope, request).await
     }
 
@@ -141,14 +141,14 @@ impl VectorBackend for TieredBackend {
     }
 
     /// Nothing: its own movers look after both.
-    async fn vacate(&self, _scope: &VectorScope<'_>) -> Result<(), BackendError> {
+    async fn vacate(&self, _scope: &WriteScope<'_>) -> Result<(), BackendError> {
         Ok(())
     }
 
     /// From both, wherever the life is said to be, and what was noted of it. Its place goes first: nobody begins to write
     /// or to move it from then on.
     /// What a mover may have sent a moment before is waited for, so a life that is on its way takes twice the patience.
-    async fn drop_partition(&self, scope: &VectorScope<'_>) -> Result<(), BackendError> {
+    async fn drop_partition(&self, scope: &DropScope<'_>) -> Result<(), BackendError> {
         let was_moving = matches!(self.tiers.placement(scope).await, Ok(at) if at.is_moving());
         self.tiers.drop_life(scope).await?;
         if was_moving {
@@ -159,11 +159,11 @@ impl VectorBackend for TieredBackend {
     }
 
     /// The worse of what both say; [`Failed`](StoreVerdict::Failed) while the life has a place.
-    async fn verify_dropped(&self, scope: &VectorScope<'_>) -> Result<StoreVerdict, BackendError> {
+    async fn verify_dropped(&self, scope: &DropScope<'_>) -> Result<StoreVerdict, BackendError> {
         match self.tiers.placement(scope).await {
             Err(BackendError::Dropped) => {}
             Err(error) => return Err(error),
-            Ok(_) => return Ok(StoreVerdict::Failed),
+            Ok(_) => return Ok(StoreVerdict::failed("the life has a place")),
         }
         let shared = self.shared.verify_dropped(scope).await?;
         let dedicated = self.dedicated.verify_dropped(scope).await?;

@@ -13,7 +13,7 @@ use crate::error::VectorError;
 use crate::id::PointKey;
 use crate::points::Points;
 use crate::request::{Position, ScrollRequest, Selector, TaggedPoint, UpsertMode, Write};
-use crate::scope::VectorScope;
+use crate::scope::WriteScope;
 use crate::tag;
 
 /// Writes to the back end that is not read. What it copies is checked to be the life's own.
@@ -22,7 +22,7 @@ use crate::tag;
 /// who has taken the move over and waited for twice as long meets nothing of it any more.
 pub(super) struct Copier<'a> {
     pub(super) entered: &'a Entered<'a>,
-    pub(super) scope: VectorScope<'a>,
+    pub(super) scope: WriteScope<'a>,
     pub(super) tiered: &'a TieredBackend,
     pub(super) points: &'a Points,
     pub(super) at: Placement,

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::{Note, Notes, Placement, Tiers};
 use crate::error::BackendError;
 use crate::id::PointKey;
-use crate::scope::VectorScope;
+use crate::scope::{DropScope, VectorScope, WriteScope};
 
 /// For tests, and for back ends that end with the process: what it knows goes with it. Clones share what they know: one for
 /// each store.
@@ -59,7 +59,7 @@ impl Tiers for MemoryTiers {
         self.of(scope, |life| life.placement)
     }
 
-    async fn replace(&self, scope: &VectorScope<'_>, from: Placement, to: Placement) -> Result<bool, BackendError> {
+    async fn replace(&self, scope: &WriteScope<'_>, from: Placement, to: Placement) -> Result<bool, BackendError> {
         self.of(scope, |life| {
             let still = life.placement == from;
             if still {
@@ -70,13 +70,13 @@ impl Tiers for MemoryTiers {
         })
     }
 
-    async fn note(&self, scope: &VectorScope<'_>, note: Note) -> Result<(), BackendError> {
+    async fn note(&self, scope: &WriteScope<'_>, note: Note) -> Result<(), BackendError> {
         self.of(scope, |life| {
             life.notes.insert(note.id(), Kept { note, since: Instant::now(), closed: false });
         })
     }
 
-    async fn close(&self, scope: &VectorScope<'_>, note: Uuid) -> Result<(), BackendError> {
+    async fn close(&self, scope: &WriteScope<'_>, note: Uuid) -> Result<(), BackendError> {
         self.of(scope, |life| {
             if let Some(kept) = life.notes.get_mut(&note) {
                 kept.closed = true;
@@ -99,11 +99,11 @@ impl Tiers for MemoryTiers {
         })
     }
 
-    async fn forget(&self, scope: &VectorScope<'_>, notes: &[Uuid]) -> Result<(), BackendError> {
+    async fn forget(&self, scope: &WriteScope<'_>, notes: &[Uuid]) -> Result<(), BackendError> {
         self.of(scope, |life| life.notes.retain(|id, _| !notes.contains(id)))
     }
 
-    async fn drop_life(&self, scope: &VectorScope<'_>) -> Result<(), BackendError> {
+    async fn drop_life(&self, scope: &DropScope<'_>) -> Result<(), BackendError> {
         self.lives().insert(scope.partition().to_owned(), None);
         Ok(())
     }

@@ -106,7 +106,7 @@ pub use placement::{Placement, Tier};
 
 use crate::error::BackendError;
 use crate::id::PointKey;
-use crate::scope::VectorScope;
+use crate::scope::{DropScope, VectorScope, WriteScope};
 
 /// Which points a write is about to change: the mover copies them again. Opaque to whoever keeps it.
 #[derive(Clone, Debug)]
@@ -164,19 +164,19 @@ pub trait Tiers: Send + Sync + 'static {
     ///
     /// # Errors
     /// As [`placement`](Self::placement); it may have been set.
-    async fn replace(&self, scope: &VectorScope<'_>, from: Placement, to: Placement) -> Result<bool, BackendError>;
+    async fn replace(&self, scope: &WriteScope<'_>, from: Placement, to: Placement) -> Result<bool, BackendError>;
 
     /// Keeps a note, open. Durable when it returns.
     ///
     /// # Errors
     /// As [`placement`](Self::placement): nothing is written.
-    async fn note(&self, scope: &VectorScope<'_>, note: Note) -> Result<(), BackendError>;
+    async fn note(&self, scope: &WriteScope<'_>, note: Note) -> Result<(), BackendError>;
 
     /// Closes a note: its write is over, well or not.
     ///
     /// # Errors
     /// [`BackendError`]: it counts as closed once it is old enough.
-    async fn close(&self, scope: &VectorScope<'_>, note: Uuid) -> Result<(), BackendError>;
+    async fn close(&self, scope: &WriteScope<'_>, note: Uuid) -> Result<(), BackendError>;
 
     /// The notes of a life. One that was kept longer ago than `age` counts as closed: whoever made it was given no longer.
     ///
@@ -194,11 +194,11 @@ pub trait Tiers: Send + Sync + 'static {
     ///
     /// # Errors
     /// [`BackendError`]: they are copied again.
-    async fn forget(&self, scope: &VectorScope<'_>, notes: &[Uuid]) -> Result<(), BackendError>;
+    async fn forget(&self, scope: &WriteScope<'_>, notes: &[Uuid]) -> Result<(), BackendError>;
 
     /// Forgets the notes of an erased life, and that it had a place: from now on it has none, for good. Idempotent.
     ///
     /// # Errors
     /// [`BackendError`].
-    async fn drop_life(&self, scope: &VectorScope<'_>) -> Result<(), BackendError>;
+    async fn drop_life(&self, scope: &DropScope<'_>) -> Result<(), BackendError>;
 }

@@ -15,7 +15,7 @@ use super::placement::{Moving, Placement, Stage, Tier};
 use crate::error::VectorError;
 use crate::points::{Owner, Points};
 use crate::schema::Schema;
-use crate::scope::VectorScope;
+use crate::scope::WriteScope;
 use crate::store::{Engine, STORE};
 use crate::tenant::end;
 
@@ -250,8 +250,8 @@ impl TenantMover {
         Copier { entered, scope: self.scope(entered), tiered: &self.tiered, points: &self.points, at }
     }
 
-    fn scope<'a>(&'a self, entered: &'a Entered<'_>) -> VectorScope<'a> {
-        VectorScope::of_call(entered, &self.points)
+    fn scope<'a>(&'a self, entered: &'a Entered<'_>) -> WriteScope<'a> {
+        WriteScope::of_call(entered, &self.points)
     }
 }
 

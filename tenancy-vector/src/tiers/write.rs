@@ -14,12 +14,12 @@ use crate::id::PointKey;
 use crate::request::{Position, ScrollRequest, Selector, Write, WriteRequest};
 use crate::reserved;
 use crate::schema::Schema;
-use crate::scope::VectorScope;
+use crate::scope::WriteScope;
 
 impl TieredBackend {
     pub(super) async fn write_where_it_is(
         &self,
-        scope: &VectorScope<'_>,
+        scope: &WriteScope<'_>,
         request: WriteRequest,
     ) -> Result<(), BackendError> {
         let Some(request) = self.in_time(self.write_plain(scope, request)).await? else { return Ok(()) };
@@ -39,7 +39,7 @@ impl TieredBackend {
     /// Writes, if writes are not noted; gives the request back where they are.
     async fn write_plain(
         &self,
-        scope: &VectorScope<'_>,
+        scope: &WriteScope<'_>,
         request: WriteRequest,
     ) -> Result<Option<WriteRequest>, BackendError> {
         let at = self.open_placement(scope).await?;
@@ -50,7 +50,7 @@ impl TieredBackend {
     }
 
     /// Writes that name their points.
-    async fn write_named(&self, scope: &VectorScope<'_>, request: WriteRequest) -> Result<(), BackendError> {
+    async fn write_named(&self, scope: &WriteScope<'_>, request: WriteRequest) -> Result<(), BackendError> {
         let keys: Vec<_> = request.writes().iter().flat_map(keys_of).collect();
         let takes_out = request.writes().iter().any(takes_out);
         loop {
@@ -70,7 +70,7 @@ impl TieredBackend {
     /// A write that says by a condition which points it means: portion by portion, each noted for itself.
     async fn write_met(
         &self,
-        scope: &VectorScope<'_>,
+        scope: &WriteScope<'_>,
         schema: &Schema,
         write: &Write,
         met_by: Option<&Condition>,
@@ -105,7 +105,7 @@ impl TieredBackend {
 
     /// Where the life is once writes don't wait. Who has waited for too long lifts the pause: the mover that went away
     /// is not waited for, and one that did not sees that it can't turn the reads.
-    async fn open_placement(&self, scope: &VectorScope<'_>) -> Result<Placement, BackendError> {
+    async fn open_placement(&self, scope: &WriteScope<'_>) -> Result<Placement, BackendError> {
         let mut until = Instant::now() + self.pause();
         loop {
             let at = self.tiers.placement(scope).await?;
@@ -130,7 +130,7 @@ impl TieredBackend {
     /// where it was, or writes wait.
     async fn write_noted(
         &self,
-        scope: &VectorScope<'_>,
+        scope: &WriteScope<'_>,
         at: &Placement,
         keys: Vec<PointKey>,
         request: WriteRequest,
@@ -152,7 +152,7 @@ impl TieredBackend {
     /// The next points that meet a condition now.
     async fn portion(
         &self,
-        scope: &VectorScope<'_>,
+        scope: &WriteScope<'_>,
         tier: Tier,
         condition: Option<&Condition>,
         after: Option<Uuid>,
@@ -252,7 +252,7 @@ fn both(keys: Vec<PointKey>, condition: Option<Condition>) -> Selector {
 }
 
 /// The key of a point that a back end answered, which must be of the life.
-fn key(scope: &VectorScope<'_>, stored: &StoredPayload) -> Result<PointKey, BackendError> {
+fn key(scope: &WriteScope<'_>, stored: &StoredPayload) -> Result<PointKey, BackendError> {
     let own = stored.tag.as_ref().filter(|tag| tag.life == reserved::life(scope.life()));
     own.and_then(|tag| PointKey::of_digest(&tag.digest))
         .ok_or_else(|| BackendError::because("a point that is not the life's"))

@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use tenancy_core::StoreVerdict;
 use tenancy_vector::conformance::ReferenceBackend;
 use tenancy_vector::{
-    BackendError, CountRequest, FacetRequest, FilterValue, PointKey, QueryRequest, Schema, ScoredPayload,
-    ScrollRequest, StoredPayload, VectorBackend, VectorScope, WriteRequest,
+    BackendError, CountRequest, DropScope, FacetRequest, FilterValue, PointKey, QueryRequest, Schema, ScoredPayload,
+    ScrollRequest, StoredPayload, VectorBackend, VectorScope, WriteRequest, WriteScope,
 };
 
 /// What happens to a call on its way.
@@ -74,7 +74,7 @@ impl<H: Hooks> VectorBackend for Fake<H> {
         self.honest.prepare(schema).await
     }
 
-    async fn write(&self, scope: &VectorScope<'_>, request: WriteRequest) -> Result<(), BackendError> {
+    async fn write(&self, scope: &WriteScope<'_>, request: WriteRequest) -> Result<(), BackendError> {
         if self.hooks.before_write(&request).await? {
             self.honest.write(scope, request).await?;
         }
@@ -120,11 +120,11 @@ impl<H: Hooks> VectorBackend for Fake<H> {
         Ok(self.hooks.counted(self.read("count", self.honest.count(scope, request)).await?))
     }
 
-    async fn drop_partition(&self, scope: &VectorScope<'_>) -> Result<(), BackendError> {
+    async fn drop_partition(&self, scope: &DropScope<'_>) -> Result<(), BackendError> {
         self.honest.drop_partition(scope).await
     }
 
-    async fn verify_dropped(&self, scope: &VectorScope<'_>) -> Result<StoreVerdict, BackendError> {
+    async fn verify_dropped(&self, scope: &DropScope<'_>) -> Result<StoreVerdict, BackendError> {
         Ok(self.hooks.verdict(self.honest.verify_dropped(scope).await?))
     }
 }

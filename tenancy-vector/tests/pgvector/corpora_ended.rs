@@ -80,5 +80,5 @@ async fn what_is_left_of_a_corpus_is_seen() {
     assert_eq!(writer.erase().await.unwrap(), StoreVerdict::LogicalOnly);
     let mut late = library.publishing(Some(mark)).await;
     run(&mut late, &row(mark, mark)).await.unwrap();
-    assert_eq!(writer.erase().await.unwrap(), StoreVerdict::Failed);
+    assert_eq!(writer.erase().await.unwrap(), StoreVerdict::failed("points are left"));
 }

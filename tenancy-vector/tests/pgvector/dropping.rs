@@ -177,7 +177,8 @@ async fn what_is_left_is_seen() {
     let mut late = late_writer(&world, life).await;
     insert(&mut late, life).await.unwrap();
     sqlx::query("commit").execute(&mut late).await.unwrap();
-    assert_eq!(tenants.realm().erase_store(&grant, life, &store).await, Ok(StoreVerdict::Failed));
+    let left = Ok(StoreVerdict::failed("points are left"));
+    assert_eq!(tenants.realm().erase_store(&grant, life, &store).await, left);
 }
 
 /// The role that drops lives sees one at a time, and writes no point.

@@ -215,7 +215,11 @@ async fn a_process_that_only_serves_erases_nothing() {
     let acme = Reach::One(TenantId::parse("acme").unwrap());
     let grant = tenants.realm().operators().open(&credential, "offboarding", "CASE-1", acme, ttl).await.unwrap();
     tenants.erase("acme");
-    assert_eq!(tenants.realm().erase_store(&grant, life, &serving).await, Ok(StoreVerdict::Failed));
+    let failed = tenants.realm().erase_store(&grant, life, &serving).await.unwrap();
+    assert!(failed.is_failed() && failed.why().is_some_and(|why| why.contains("erasing_as")), "{failed:?}");
+    let records = tenants.audit().await;
+    let reason = records.iter().rfind(|record| record.action() == "erase").and_then(|record| record.reason());
+    assert_eq!(reason, failed.why(), "and it is on record");
     assert_eq!(stage.world.number("select count(*) from chunk").await, 1, "nothing was dropped");
     let erasing = stage.store(Some(stage.world.server.options(&stage.role))).await;
     assert_eq!(tenants.realm().erase_store(&grant, life, &erasing).await, Ok(StoreVerdict::LogicalOnly));

@@ -123,7 +123,7 @@ async fn a_verdict_after_the_rows_went_is_what_was_found() {
          insert into chunk (tenant_id, life, id, digest, name, payload) values (gen_random_uuid(), '{life}', gen_random_uuid(), '', '', '{{}}')"
     );
     server.run(&left).await;
-    assert_eq!(stage.erase(&stage.vectors).await, StoreVerdict::Failed, "under another row key");
+    assert_eq!(stage.erase(&stage.vectors).await, StoreVerdict::failed("points are left"), "under another row key");
     server.run(&format!("delete from chunk where life = '{life}'")).await;
     assert_eq!(stage.erase(&stage.vectors).await, StoreVerdict::LogicalOnly, "positive control");
     for (mechanism, breaks, mends) in [

@@ -141,7 +141,7 @@ async fn a_place_that_is_gone_already_is_dropped() {
     for (says, verdict) in [
         (None, StoreVerdict::Verified),
         (Some(Code::NotFound), StoreVerdict::Verified),
-        (Some(Code::Internal), StoreVerdict::Failed),
+        (Some(Code::Internal), StoreVerdict::failed("the engine failed: the server failed (Internal)")),
     ] {
         let (wire, tenants) = (Wire::start(Layout::Collections).await, tenants().await);
         let store = wire.store(&tenants, cases::schema()).await;
@@ -166,7 +166,12 @@ async fn a_drop_whose_answer_was_lost_is_done() {
     for (layout, method, fault, verdict) in [
         (Layout::Collections, "Collections/Delete", WireFault::CutAfter, StoreVerdict::Verified),
         (Layout::ShardKeys, "Collections/DeleteShardKey", WireFault::CutAfter, StoreVerdict::Verified),
-        (Layout::ShardKeys, "Collections/DeleteShardKey", WireFault::Refuse(Code::NotFound), StoreVerdict::Failed),
+        (
+            Layout::ShardKeys,
+            "Collections/DeleteShardKey",
+            WireFault::Refuse(Code::NotFound),
+            StoreVerdict::failed("the engine failed: the server failed (NotFound)"),
+        ),
     ] {
         let (wire, tenants) = (Wire::start(layout).await, tenants().await);
         let store = wire.store(&tenants, cases::schema()).await;

@@ -86,7 +86,9 @@ async fn what_is_wrong_with_a_server_is_said() {
     let other = store(connect().await.unwrap(), Schema::hybrid(3).unwrap());
     let unfit = other.prepare().await.unwrap_err();
     assert!(matches!(unfit, VectorError::Unfit(_)), "{unfit:?}");
-    assert_eq!(unfit.to_string(), "the store can't be used: a vector has another dimension");
+    let said = unfit.to_string();
+    assert!(said.starts_with("the store can't be used: the vector \"dense\" has "), "{said}");
+    assert!(said.ends_with(" dimensions there and 3 in the schema"), "{said}");
 }
 
 /// What is there for another schema is told apart before a point is served.
@@ -99,23 +101,28 @@ async fn a_collection_of_another_schema_is_refused() {
     };
     let backend = wire.connect(wire.options(), &dense(4, Distance::Cosine)).await;
     let multi = VectorKind::Multi { dimension: 4, distance: Distance::Cosine };
+    let vector = VectorName::dense();
     for (mechanism, schema, wanted) in [
-        ("a dimension", dense(5, Distance::Cosine), Drift::Dimension),
-        ("a distance", dense(4, Distance::Dot), Drift::Distance),
+        ("a dimension", dense(5, Distance::Cosine), Drift::Dimension { vector: vector.clone(), found: 4, wanted: 5 }),
+        ("a distance", dense(4, Distance::Dot), Drift::Distance { vector: vector.clone(), wanted: Distance::Dot }),
         (
             "another name",
             Schema::new().with(named("d"), VectorKind::Dense { dimension: 4, distance: Distance::Cosine }).unwrap(),
-            Drift::Vectors,
+            Drift::NoVector(named("d")),
         ),
         (
             "one more vector",
             dense(4, Distance::Cosine).with(named("more"), VectorKind::Sparse).unwrap(),
-            Drift::Vectors,
+            Drift::NoVector(named("more")),
         ),
-        ("several of a point", Schema::new().with(VectorName::dense(), multi).unwrap(), Drift::Multivector),
+        (
+            "several of a point",
+            Schema::new().with(VectorName::dense(), multi).unwrap(),
+            Drift::Multivector(vector.clone()),
+        ),
     ] {
         let found = backend.ensure_schema(&schema).await;
-        assert!(matches!(found, Err(QdrantError::Drift(drift)) if drift == wanted), "{mechanism}: {found:?}");
+        assert!(matches!(&found, Err(QdrantError::Drift(drift)) if *drift == wanted), "{mechanism}: {found:?}");
     }
     backend.ensure_schema(&dense(4, Distance::Cosine)).await.unwrap();
 }

@@ -100,6 +100,8 @@ async fn what_is_left_and_can_not_be_read_is_not_called_gone() {
         let lie = tenancy_testkit::qdrant::WireFault::Answer(pb::UpdateStatus::ClockRejected);
         wire.server.fail("Points/UpdateBatch", call, lie);
     }
-    assert_eq!(erase(&tenants, life, &store).await, StoreVerdict::Failed);
+    let failed = erase(&tenants, life, &store).await;
+    let why = "the engine failed: the server does not say that the write is done";
+    assert_eq!(failed, StoreVerdict::failed(why));
     assert_eq!(erase(&tenants, life, &store).await, StoreVerdict::LogicalOnly, "positive control");
 }

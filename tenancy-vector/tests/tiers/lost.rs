@@ -6,7 +6,8 @@ use std::time::Duration;
 use tenancy_vector::conformance::ReferenceBackend;
 use tenancy_vector::tiers::{MemoryTiers, Mover, Tier, TieredBackend};
 use tenancy_vector::{
-    Change, DenseVector, Filter, Input, PayloadKey, Select, TenantVectors, Vector, VectorError, VectorName, VectorStore,
+    Change, DenseVector, Filter, Input, PayloadKey, Scroll, Select, TenantVectors, Vector, VectorError, VectorName,
+    VectorStore,
 };
 
 use crate::cases;
@@ -128,6 +129,41 @@ async fn what_is_newer_where_a_life_is_not_said_to_be_is_not_cleared() {
         })
         .await;
     }
+}
+
+/// What differs is on the last page of the back end where the life is not said to be; those before it are the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_newer_on_a_later_page_is_not_cleared() {
+    in_time(async {
+        let stops = Stops::default();
+        let house = House::plain(Watched::new(&stops)).await;
+        let mine = house.of("acme").await;
+        let many = 600;
+        for from in (0..many).step_by(100) {
+            mine.upsert((from..from + 100).map(|n| numbered(&format!("doc:{n}"), 1)).collect()).await.unwrap();
+        }
+        stops.stop_at(r#""Clearing""#);
+        assert!(house.move_to("acme", Tier::Dedicated).await.is_err(), "reads have turned");
+        stops.stop_at("");
+        let (mut last, mut from) = (None, None);
+        loop {
+            let page = mine.scroll(&Scroll::new(), from.as_ref()).await.unwrap();
+            from = page.next().cloned();
+            last = page.into_points().pop().map(|point| point.id().as_str().to_owned()).or(last);
+            if from.is_none() {
+                break;
+            }
+        }
+        mine.upsert(vec![numbered(&last.unwrap(), 2)]).await.unwrap();
+        assert_eq!(house.counts("acme").await, (many, many), "positive control");
+        let lost = TieredBackend::new(house.shared.clone(), house.dedicated.clone(), MemoryTiers::new());
+        let lost = Mover::new(house.tenants.realm(), lost.patience(PATIENCE), cases::schema());
+        let lost = lost.scoped(&house.tenants.context("acme").await).unwrap();
+        let moved = lost.move_to(Tier::Dedicated, |_| {}).await;
+        assert!(matches!(moved, Err(VectorError::Misplaced)), "{moved:?}");
+        assert_eq!(house.counts("acme").await, (many, many), "nothing was cleared");
+    })
+    .await;
 }
 
 /// A move that was given up, or had turned the reads, and points that were taken out since: they are not missed.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tenancy_vector::conformance::ReferenceBackend;
 use tenancy_vector::tiers::{MemoryTiers, Note, Notes, Placement, Tier, Tiers};
-use tenancy_vector::{BackendError, PointKey, VectorError, VectorScope, WriteRequest};
+use tenancy_vector::{BackendError, DropScope, PointKey, VectorError, VectorScope, WriteRequest, WriteScope};
 use uuid::Uuid;
 
 use crate::cases;
@@ -67,7 +67,7 @@ impl Tiers for Watched {
         self.tiers.placement(scope).await
     }
 
-    async fn replace(&self, scope: &VectorScope<'_>, from: Placement, to: Placement) -> Result<bool, BackendError> {
+    async fn replace(&self, scope: &WriteScope<'_>, from: Placement, to: Placement) -> Result<bool, BackendError> {
         let set = self.tiers.replace(scope, from, to).await?;
         let mut inner = self.stops.0.lock().unwrap();
         if set && !to.is_moving() {
@@ -77,7 +77,7 @@ impl Tiers for Watched {
         if stops { Err(BackendError::because("stopped")) } else { Ok(set) }
     }
 
-    async fn note(&self, scope: &VectorScope<'_>, note: Note) -> Result<(), BackendError> {
+    async fn note(&self, scope: &WriteScope<'_>, note: Note) -> Result<(), BackendError> {
         let kept = Note::kept(note.id(), &note.to_bytes()).unwrap();
         self.tiers.note(scope, kept).await?;
         let mut inner = self.stops.0.lock().unwrap();
@@ -86,7 +86,7 @@ impl Tiers for Watched {
         Ok(())
     }
 
-    async fn close(&self, scope: &VectorScope<'_>, note: Uuid) -> Result<(), BackendError> {
+    async fn close(&self, scope: &WriteScope<'_>, note: Uuid) -> Result<(), BackendError> {
         self.tiers.close(scope, note).await?;
         self.stops.0.lock().unwrap().closed += 1;
         Ok(())
@@ -100,13 +100,13 @@ impl Tiers for Watched {
         self.tiers.noted(scope, keys).await
     }
 
-    async fn forget(&self, scope: &VectorScope<'_>, notes: &[Uuid]) -> Result<(), BackendError> {
+    async fn forget(&self, scope: &WriteScope<'_>, notes: &[Uuid]) -> Result<(), BackendError> {
         self.tiers.forget(scope, notes).await?;
         self.stops.0.lock().unwrap().notes.retain(|note| !notes.contains(note));
         Ok(())
     }
 
-    async fn drop_life(&self, scope: &VectorScope<'_>) -> Result<(), BackendError> {
+    async fn drop_life(&self, scope: &DropScope<'_>) -> Result<(), BackendError> {
         self.tiers.drop_life(scope).await?;
         self.stops.0.lock().unwrap().notes.clear();
         Ok(())

@@ -207,6 +207,7 @@ twins! {
     vector_point_key_of_bytes,
     vector_prepare_on_handle,
     vector_query_by_literal,
+    vector_read_scope_writes,
     vector_request_by_literal,
     vector_schema_by_literal,
     vector_scope_by_literal,
@@ -223,6 +224,7 @@ twins! {
     vector_unscoped_scroll,
     vector_unscoped_upsert,
     vector_upsert_by_literal,
+    vector_write_scope_drops,
 }
 
 /// One row of `docs/claims.md`.

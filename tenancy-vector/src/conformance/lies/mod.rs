@@ -18,7 +18,7 @@ use crate::request::{
     CountRequest, FacetRequest, Find, QueryRequest, ScrollRequest, Search, Selector, UpsertMode, Write, WriteRequest,
 };
 use crate::schema::Schema;
-use crate::scope::{Partition, VectorScope};
+use crate::scope::{DropScope, Partition, VectorScope, WriteScope};
 
 /// What is done to calls and answers on their way: nothing, unless it is said.
 #[derive(Clone, Copy)]
@@ -105,7 +105,7 @@ impl VectorBackend for Liar {
         }
     }
 
-    async fn write(&self, scope: &VectorScope<'_>, request: WriteRequest) -> Result<(), BackendError> {
+    async fn write(&self, scope: &WriteScope<'_>, request: WriteRequest) -> Result<(), BackendError> {
         let (schema, mut writes) = request.into_parts();
         writes.iter_mut().for_each(self.lie.write);
         (self.lie.writes)(&mut writes);
@@ -116,8 +116,9 @@ impl VectorBackend for Liar {
         }
         let reaching = |write: &Write| self.lie.reaches.contains(&kind(write));
         for scope in self.scopes("write", scope) {
-            let written =
-                self.honest.write(&scope, WriteRequest { schema: schema.clone(), writes: writes.clone() }).await;
+            let (scope, request) =
+                (WriteScope::mistaken(scope), WriteRequest { schema: schema.clone(), writes: writes.clone() });
+            let written = self.honest.write(&scope, request).await;
             match written {
                 Err(BackendError::Collision) if self.skips("collision") || writes.iter().any(reaching) => {}
                 Err(BackendError::Dropped) if self.skips("late") => {}
@@ -205,19 +206,20 @@ impl VectorBackend for Liar {
         Ok(count)
     }
 
-    async fn vacate(&self, scope: &VectorScope<'_>) -> Result<(), BackendError> {
+    async fn vacate(&self, scope: &WriteScope<'_>) -> Result<(), BackendError> {
         if self.skips("look whether it is empty") {
             let writes = vec![Write::Delete(Selector::Matching(None))];
             let schema = super::schema().map_err(BackendError::failed)?;
             return self.honest.write(scope, WriteRequest { schema, writes }).await;
         }
         if self.skips("come back") && self.honest.count(scope, CountRequest { condition: None }).await? == 0 {
-            return self.honest.drop_partition(scope).await;
+            let gone = DropScope::mistaken(scope.mistaken(scope.life(), None));
+            return self.honest.drop_partition(&gone).await;
         }
         self.honest.vacate(scope).await
     }
 
-    async fn drop_partition(&self, scope: &VectorScope<'_>) -> Result<(), BackendError> {
+    async fn drop_partition(&self, scope: &DropScope<'_>) -> Result<(), BackendError> {
         if self.skips("delete what is dropped") {
             let _life = self.kept.get_or_init(|| scope.life());
             return Ok(());
@@ -225,12 +227,12 @@ impl VectorBackend for Liar {
         if self.skips("drop") { Ok(()) } else { self.honest.drop_partition(scope).await }
     }
 
-    async fn verify_dropped(&self, scope: &VectorScope<'_>) -> Result<StoreVerdict, BackendError> {
+    async fn verify_dropped(&self, scope: &DropScope<'_>) -> Result<StoreVerdict, BackendError> {
         if self.kept.get().is_some() {
             return Ok(StoreVerdict::Verified);
         }
         let verdict = self.honest.verify_dropped(scope).await?;
-        Ok(if self.skips("verify") { StoreVerdict::Failed } else { verdict })
+        Ok(if self.skips("verify") { StoreVerdict::failed("said so") } else { verdict })
     }
 }
 

@@ -19,7 +19,7 @@ use crate::filter::FilterValue;
 use crate::id::PointKey;
 use crate::request::{CountRequest, FacetRequest, QueryRequest, ScrollRequest, WriteRequest};
 use crate::schema::Schema;
-use crate::scope::{AskedBy, VectorScope};
+use crate::scope::{AskedBy, DropScope, VectorScope, WriteScope};
 
 /// Points of shared corpora in two tables of an inspected database: a back end for
 /// [`SharedVectors`](crate::SharedVectors).
@@ -92,7 +92,7 @@ impl VectorBackend for PgCorpusBackend {
         Ok(())
     }
 
-    async fn write(&self, scope: &VectorScope<'_>, request: WriteRequest) -> Result<(), BackendError> {
+    async fn write(&self, scope: &WriteScope<'_>, request: WriteRequest) -> Result<(), BackendError> {
         let (login, corpus) = self.publisher(scope)?;
         let mut session = login.begin(&self.tables.pair, corpus).await?;
         let done = write::all(&mut session, request).await;
@@ -136,18 +136,18 @@ impl VectorBackend for PgCorpusBackend {
         within!(self.reader(scope), reads::options(), |session| reads::count(&mut session, &request))
     }
 
-    async fn vacate(&self, _scope: &VectorScope<'_>) -> Result<(), BackendError> {
+    async fn vacate(&self, _scope: &WriteScope<'_>) -> Result<(), BackendError> {
         Ok(())
     }
 
     /// In bounded portions, each on its own; once it is closed the server takes no point of the corpus any more.
-    async fn drop_partition(&self, scope: &VectorScope<'_>) -> Result<(), BackendError> {
+    async fn drop_partition(&self, scope: &DropScope<'_>) -> Result<(), BackendError> {
         let (login, corpus) = self.publisher(scope)?;
         erase::drop_life(login, &self.tables.pair, corpus).await
     }
 
     /// As of a tenant's life: [`LogicalOnly`](StoreVerdict::LogicalOnly) at best.
-    async fn verify_dropped(&self, scope: &VectorScope<'_>) -> Result<StoreVerdict, BackendError> {
+    async fn verify_dropped(&self, scope: &DropScope<'_>) -> Result<StoreVerdict, BackendError> {
         let (login, corpus) = self.publisher(scope)?;
         erase::verify(login, &self.tables.pair, corpus).await
     }

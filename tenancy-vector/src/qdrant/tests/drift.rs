@@ -81,22 +81,39 @@ fn what_was_made_for_a_schema_fits_it() {
 #[test]
 fn vectors_that_are_others_are_refused() {
     let refused = |spoil: &dyn Fn(&mut pb::CollectionInfo)| found(&schema(), |info| spoil(info)).unwrap_err();
-    assert_eq!(refused(&|info| dense(info, "dense", |params| params.size = 3)), Drift::Dimension);
-    assert_eq!(refused(&|info| dense(info, "dense", |params| params.distance = 2)), Drift::Distance);
-    assert_eq!(refused(&|info| dense(info, "multi", |params| params.distance = 1)), Drift::Distance);
-    assert_eq!(refused(&|info| dense(info, "multi", |params| params.multivector_config = None)), Drift::Multivector);
+    let told = |spoil: &dyn Fn(&mut pb::CollectionInfo)| refused(spoil).to_string();
+    let size = told(&|info| dense(info, "dense", |params| params.size = 3));
+    assert_eq!(size, "the vector \"dense\" has 3 dimensions there and 2 in the schema");
+    for name in ["dense", "multi"] {
+        let distance = told(&|info| dense(info, name, |params| params.distance = 3 - params.distance));
+        assert!(distance.starts_with(&format!("the vector {name:?} is not compared by ")), "{distance}");
+    }
     let several = Some(pb::MultiVectorConfig::default());
-    assert_eq!(refused(&|info| dense(info, "dense", |params| params.multivector_config = several)), Drift::Multivector);
-    assert_eq!(refused(&|info| params(info).vectors_config = None), Drift::Vectors);
-    assert_eq!(refused(&|info| params(info).sparse_vectors_config = None), Drift::Vectors);
+    for (name, config) in [("multi", None), ("dense", several)] {
+        let of_a_point = told(&|info| dense(info, name, |params| params.multivector_config = config));
+        assert!(of_a_point.starts_with(&format!("the vector {name:?} is one of a point")), "{of_a_point}");
+    }
+    assert!(matches!(refused(&|info| params(info).vectors_config = None), Drift::NoVector(_)));
+    let no_sparse = told(&|info| params(info).sparse_vectors_config = None);
+    assert_eq!(no_sparse, "it has no vector \"sparse\" of the kind in the schema");
     let sparse = |info: &mut pb::CollectionInfo, modifier| {
         let map = &mut params(info).sparse_vectors_config.as_mut().unwrap().map;
         map.get_mut("sparse").unwrap().modifier = modifier;
     };
-    assert_eq!(refused(&|info| sparse(info, None)), Drift::Modifier);
-    assert_eq!(refused(&|info| sparse(info, Some(0))), Drift::Modifier);
+    for modifier in [None, Some(0)] {
+        let weighed = refused(&|info| sparse(info, modifier));
+        assert!(matches!(&weighed, Drift::Modifier(name) if name.as_str() == "sparse"), "{weighed:?}");
+    }
+    let more = refused(&|info| {
+        let map = &mut params(info).sparse_vectors_config.as_mut().unwrap().map;
+        map.insert("more".to_owned(), pb::SparseVectorParams::default());
+    });
+    assert_eq!(more, Drift::VectorMore("more".to_owned()));
+    let unnamed = vectors_config::Config::Params(pb::VectorParams::default());
+    let unnamed = Some(pb::VectorsConfig { config: Some(unnamed) });
+    assert_eq!(refused(&|info| params(info).vectors_config = unnamed.clone()), Drift::Unnamed);
     assert_eq!(refused(&|info| params(info).sharding_method = Some(1)), Drift::Sharding);
-    assert_eq!(refused(&|info| info.config = None), Drift::Vectors);
+    assert_eq!(refused(&|info| info.config = None), Drift::Unknown);
 }
 
 #[test]
@@ -124,25 +141,25 @@ fn an_index_of_another_kind_is_refused() {
     let wrong = |info: &mut pb::CollectionInfo| {
         info.payload_schema.get_mut("n").unwrap().data_type = pb::PayloadSchemaType::Keyword.into();
     };
-    assert_eq!(found(&schema(), wrong), Err(Drift::Index));
+    assert_eq!(found(&schema(), wrong), Err(Drift::Index { key: key("n"), wanted: IndexKind::Integer }));
 }
 
 #[test]
 fn a_strict_mode_that_refuses_what_is_sent_is_refused_first() {
     assert_eq!(strict(|_| {}), Ok((false, 0)));
     assert_eq!(strict(|strict| strict.max_query_limit = Some(1000)), Ok((false, 0)));
-    let cases: [fn(&mut pb::StrictModeConfig); 8] = [
-        |strict| strict.unindexed_filtering_retrieve = Some(false),
-        |strict| strict.unindexed_filtering_update = Some(false),
-        |strict| strict.search_allow_exact = Some(false),
-        |strict| strict.max_query_limit = Some(999),
-        |strict| strict.max_timeout = Some(29),
-        |strict| strict.upsert_max_batchsize = Some(100),
-        |strict| strict.condition_max_size = Some(100),
-        |strict| strict.filter_max_conditions = Some(3),
+    let cases: [(&str, fn(&mut pb::StrictModeConfig)); 8] = [
+        ("unindexed_filtering_retrieve", |strict| strict.unindexed_filtering_retrieve = Some(false)),
+        ("unindexed_filtering_update", |strict| strict.unindexed_filtering_update = Some(false)),
+        ("search_allow_exact", |strict| strict.search_allow_exact = Some(false)),
+        ("max_query_limit", |strict| strict.max_query_limit = Some(999)),
+        ("max_timeout", |strict| strict.max_timeout = Some(29)),
+        ("upsert_max_batchsize", |strict| strict.upsert_max_batchsize = Some(100)),
+        ("condition_max_size", |strict| strict.condition_max_size = Some(100)),
+        ("filter_max_conditions", |strict| strict.filter_max_conditions = Some(3)),
     ];
-    for case in cases {
-        assert_eq!(strict(case), Err(Drift::StrictMode));
+    for (setting, case) in cases {
+        assert_eq!(strict(case), Err(Drift::StrictMode(setting)));
         let off = |strict: &mut pb::StrictModeConfig| {
             case(strict);
             strict.enabled = Some(false);
