@@ -15,6 +15,7 @@ use crate::fence::{Fence, FenceSlot};
 use crate::id::{Life, RequestId, StoreName, SubjectId, TenantId};
 use crate::keys::LifeKeys;
 use crate::metrics::Metric;
+use crate::names::Names;
 use crate::permission::{Authorized, Permission, PermissionSet, ReadAudit};
 use crate::purpose::{Cursor, DataPurpose, Digest, SealPurpose};
 use crate::realm::{RealmShared, RealmTag};
@@ -198,9 +199,16 @@ impl TenantContext {
     /// # Errors
     /// As [`ensure`](Self::ensure), and [`Denial::KeyDestroyed`]; recorded.
     pub fn derive<P: DataPurpose>(&self, fields: &Fields) -> Result<Digest<P>, Denial> {
+        self.names().map(|names| names.derive(fields))
+    }
+
+    /// Derives many names of data for one purpose: the points of a write, the hits of an answer.
+    ///
+    /// # Errors
+    /// As [`derive`](Self::derive), once for all of them.
+    pub fn names<P: DataPurpose>(&self) -> Result<Names<'_, P>, Denial> {
         let key = self.ensure().and_then(|()| self.inner.keys.name(P::INDEX));
-        let key = key.map_err(|denial| self.deny("derive", denial))?;
-        Ok(Digest::new(*blake3::keyed_hash(key, fields.as_bytes()).as_bytes()))
+        key.map(Names::new).map_err(|denial| self.deny("derive", denial))
     }
 
     /// Seals bytes under the tenant's key: they open for the same life, purpose, schema and place only.

@@ -93,6 +93,7 @@ mod grant;
 mod id;
 mod keys;
 mod metrics;
+mod names;
 pub mod permission;
 pub mod purpose;
 mod realm;
@@ -141,6 +142,7 @@ pub use keys::{
     RootKey, WrappedKey,
 };
 pub use metrics::{Metric, Recorder};
+pub use names::Names;
 pub use permission::{Authorized, Permission};
 pub use realm::{
     Ready, Realm, RealmBuilder, RealmTag, Selection, Verified, WantsAudit, WantsDirectory, WantsIssuers, WantsKeys,

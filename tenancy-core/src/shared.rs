@@ -18,6 +18,7 @@ use crate::gate::{CorpusWrite, Entered, Gate};
 use crate::grant::CrossTenantGrant;
 use crate::id::{CorpusName, Life};
 use crate::metrics::Metric;
+use crate::names::Names;
 use crate::purpose::{DATA_LABELS, DataPurpose, Digest, RealmPurpose};
 use crate::realm::{Realm, RealmShared, RealmTag};
 
@@ -76,7 +77,13 @@ impl Corpus {
     /// Derives a name of data for one purpose: 32 bytes that no tenant and no other corpus has for the same fields.
     #[must_use]
     pub fn derive<P: DataPurpose>(&self, fields: &Fields) -> Digest<P> {
-        Digest::new(*blake3::keyed_hash(&self.inner.names[P::INDEX], fields.as_bytes()).as_bytes())
+        self.names().derive(fields)
+    }
+
+    /// Derives many names of data for one purpose.
+    #[must_use]
+    pub fn names<P: DataPurpose>(&self) -> Names<'_, P> {
+        Names::new(&self.inner.names[P::INDEX])
     }
 
     fn ensure_realm(&self, realm: RealmTag) -> Result<(), Denial> {

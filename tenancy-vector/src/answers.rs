@@ -8,7 +8,7 @@ use crate::backend::{ScoredPayload, StoredPayload};
 use crate::filter::Condition;
 use crate::id::{ExternalId, PointKey};
 use crate::point::{FoundPoint, Hit};
-use crate::points::Owner;
+use crate::points::{Keys, Owner};
 use crate::request::{Find, Search};
 
 /// Hits that are of those that were meant for sure.
@@ -24,10 +24,11 @@ pub(crate) fn hits(owner: &Owner, search: &Search, answers: Vec<ScoredPayload>) 
     if answers.len() > search.limit() {
         return Err(Denial::StoreBreach);
     }
+    let keys = owner.keys()?;
     let mut seen = HashSet::with_capacity(answers.len());
     let mut found = Hits { hits: Vec::with_capacity(answers.len()), doubtful: HashSet::new() };
     for ScoredPayload { score, stored } in answers {
-        let (key, point) = own(owner, stored)?;
+        let (key, point) = own(&keys, stored)?;
         if score.is_nan() {
             return Err(Denial::StoreBreach);
         }
@@ -60,9 +61,10 @@ pub(crate) fn points<'a>(
     asked: &HashMap<PointKey, &'a ExternalId>,
     answers: Vec<StoredPayload>,
 ) -> Result<HashMap<&'a ExternalId, FoundPoint>, Denial> {
+    let keys = owner.keys()?;
     let mut points = HashMap::with_capacity(answers.len());
     for stored in answers {
-        let (key, point) = own(owner, stored)?;
+        let (key, point) = own(&keys, stored)?;
         let asked = asked.get(&key).ok_or(Denial::StoreBreach)?;
         if points.insert(*asked, point).is_some() {
             return Err(Denial::StoreBreach);
@@ -72,10 +74,10 @@ pub(crate) fn points<'a>(
 }
 
 /// A stored point whose tag is this owner's.
-pub(crate) fn own(owner: &Owner, stored: StoredPayload) -> Result<(PointKey, FoundPoint), Denial> {
+pub(crate) fn own(keys: &Keys<'_>, stored: StoredPayload) -> Result<(PointKey, FoundPoint), Denial> {
     let StoredPayload { tag, payload, vectors } = stored;
-    let (id, key) = tag.ok_or(Denial::StoreBreach)?.check(owner)?;
-    Ok((key, FoundPoint { id, payload, vectors, origin: owner.origin() }))
+    let (id, key) = tag.ok_or(Denial::StoreBreach)?.check(keys)?;
+    Ok((key, FoundPoint { id, payload, vectors, origin: keys.owner.origin() }))
 }
 
 /// Whether a point for sure does not meet a condition.

@@ -99,16 +99,20 @@ impl PointKey {
     /// All 32 bytes as 64 lower-case hex digits.
     #[must_use]
     pub fn digest(&self) -> String {
-        self.digits().map(char::from).collect()
+        self.digits().map(char::from).into_iter().collect()
     }
 
     /// Whether this is its [`digest`](Self::digest). Asked of each hit.
     pub(crate) fn has_digest(&self, text: &str) -> bool {
-        text.bytes().eq(self.digits())
+        text.as_bytes() == self.digits()
     }
 
-    fn digits(&self) -> impl Iterator<Item = u8> {
-        self.0.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| HEX[usize::from(digit)])
+    fn digits(&self) -> [u8; 64] {
+        let mut digits = [0; 64];
+        for (pair, byte) in digits.chunks_exact_mut(2).zip(self.0) {
+            pair.copy_from_slice(&[HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
+        }
+        digits
     }
 }
 

@@ -2,11 +2,10 @@
 
 use serde_json::{Map, Value, json};
 use tenancy_core::{Denial, Life};
-use uuid::Uuid;
 
 use crate::error::VectorError;
 use crate::id::{ExternalId, PointKey};
-use crate::points::Owner;
+use crate::points::Keys;
 use crate::reserved;
 
 /// A payload with the tag of a point.
@@ -50,13 +49,12 @@ impl Tag {
 
     /// Checks that the point is this owner's: its life is ours, and its digest is the one that only our key makes of its
     /// external id.
-    pub(crate) fn check(self, owner: &Owner) -> Result<(ExternalId, PointKey), Denial> {
-        // Only the one form we write: an engine that compares texts would not have matched another.
-        if self.life != *owner.life().uuid().hyphenated().encode_lower(&mut Uuid::encode_buffer()) {
+    pub(crate) fn check(self, keys: &Keys<'_>) -> Result<(ExternalId, PointKey), Denial> {
+        if !keys.is_life(&self.life) {
             return Err(Denial::StoreBreach);
         }
         let id = ExternalId::parse(&self.id).map_err(|_: VectorError| Denial::StoreBreach)?;
-        let key = owner.key(&id)?;
+        let key = keys.of(&id);
         if key.has_digest(&self.digest) { Ok((id, key)) } else { Err(Denial::StoreBreach) }
     }
 }

@@ -58,7 +58,7 @@ pub(crate) fn since(start: Instant) -> String {
     duration(start.elapsed())
 }
 
-fn duration(time: Duration) -> String {
+pub(crate) fn duration(time: Duration) -> String {
     match time.as_secs() {
         0..60 => format!("{:.1} s", time.as_secs_f64()),
         seconds => format!("{} min {:02} s", seconds / 60, seconds % 60),

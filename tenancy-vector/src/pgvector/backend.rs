@@ -48,8 +48,7 @@ impl PgVectorBackend {
     /// other tenant table; another pair of tables has another role.
     #[must_use]
     pub fn erasing_as(mut self, login: PgConnectOptions) -> Self {
-        let tables = &self.tables;
-        self.eraser = Some(Login::new(login, "drops lives", &self.database, |table| tables.is_ours(table)));
+        self.eraser = Some(Login::new(login, "drops lives", &self.database));
         self
     }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use tenancy_core::{Life, Reason};
 use tenancy_pg::sqlx::postgres::{PgConnectOptions, PgConnection};
 use tenancy_pg::sqlx::{self, AssertSqlSafe, ConnectOptions, Connection};
-use tenancy_pg::{Database, Inspected, PgError, TenantTable};
+use tenancy_pg::{Database, Inspected, PgError};
 
 use super::key::Key;
 use super::pair::{Pair, quoted};
@@ -23,32 +23,31 @@ pub(super) struct Login {
     task: &'static str,
     /// The roles of the service.
     service: Vec<String>,
-    /// Schemas and names of tables that are not for it.
-    beyond: (Vec<String>, Vec<String>),
+    /// Schemas and names of the declared tables, and whether it may not so much as read them.
+    declared: (Vec<String>, Vec<String>, Vec<bool>),
 }
 
 impl Login {
-    /// Of a role that is to have nothing to do with any tenant's rows but those of its own tables.
-    pub(super) fn new(
-        login: PgConnectOptions,
-        task: &'static str,
-        database: &Database<Inspected>,
-        is_own: impl Fn(&TenantTable) -> bool,
-    ) -> Self {
+    /// Of a role that is to have nothing to do with any tenant's rows but those of its own tables, and to change none that
+    /// every tenant reads.
+    pub(super) fn new(login: PgConnectOptions, task: &'static str, database: &Database<Inspected>) -> Self {
         // What the server says quotes data.
         let options = login.disable_statement_logging().options([("client_min_messages", "error")]);
         let inspection = database.inspection();
-        let beyond = database.declaration().tenant_tables().iter().filter(|table| !is_own(table));
-        let beyond = beyond.map(|table| (table.schema().to_owned(), table.table().to_owned())).unzip();
-        Self { options, task, service: vec![inspection.session_user, inspection.current_user], beyond }
+        let tenants = database.declaration().tenant_tables().iter().map(|table| (table.schema(), table.table(), true));
+        let global = database.declaration().global_tables().iter().map(|table| (table.schema(), table.table(), false));
+        let declared =
+            tenants.chain(global).map(|(schema, table, closed)| (schema.to_owned(), table.to_owned(), closed));
+        let declared = declared.collect();
+        Self { options, task, service: vec![inspection.session_user, inspection.current_user], declared }
     }
 
     /// A connection, once the server has said that its role is held by the policies of the tables, and can do no more than
     /// it is for.
     pub(super) async fn connect(&self, tables: &Pair) -> Result<PgConnection, BackendError> {
         let mut connection = self.options.connect().await.map_err(|error| self.kept_out(error))?;
-        let (schemas, names) = &self.beyond;
-        let who = sqlx::query_as(WHO).bind(schemas).bind(names).bind(&tables.points).bind(&tables.lives);
+        let (schemas, names, closed) = &self.declared;
+        let who = sqlx::query_as(WHO).bind(schemas).bind(names).bind(closed).bind(&tables.points).bind(&tables.lives);
         let who = who.bind(&self.service).fetch_one(&mut connection).await;
         plain(who.map_err(|error| unseen(error, &quoted(self.options.get_username()), tables))?)?;
         Ok(connection)
@@ -162,26 +161,29 @@ const WHO: &str = "
 with recursive me(u) as (
     select oid from pg_catalog.pg_roles where rolname in (session_user, current_user)
     union select m.roleid from me join pg_catalog.pg_auth_members m on m.member = me.u
-), beyond(oid, name) as (
-    select c.oid, pg_catalog.format('%I.%I', n.nspname, c.relname) from unnest($1::text[], $2::text[]) as d(schema, name)
+), own(oid, name) as (
+    select pg_catalog.to_regclass(name)::oid, name from unnest(array[$4, $5]::text[]) as o(name)
+), beyond(oid, name, closed) as (
+    select c.oid, pg_catalog.format('%I.%I', n.nspname, c.relname), d.closed
+    from unnest($1::text[], $2::text[], $3::bool[]) as d(schema, name, closed)
     join pg_catalog.pg_namespace n on n.nspname = d.schema
     join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = d.name
+    where not exists (select from own where own.oid = c.oid)
     union
-    select c.oid, pg_catalog.format('%I.%I', n.nspname, c.relname)
+    select c.oid, pg_catalog.format('%I.%I', n.nspname, c.relname), b.closed
     from beyond b join pg_catalog.pg_inherits i on i.inhparent = b.oid
     join pg_catalog.pg_class c on c.oid = i.inhrelid join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-), own(oid, name) as (
-    select pg_catalog.to_regclass(name)::oid, name from unnest(array[$3, $4]::text[]) as o(name)
 ), every(oid, name) as (
     select oid, name from own union all select oid, name from beyond
 )
 select pg_catalog.quote_ident(session_user),
-       exists (select from me join pg_catalog.pg_roles r on r.oid = me.u where r.rolname::text = any($5::text[])),
+       exists (select from me join pg_catalog.pg_roles r on r.oid = me.u where r.rolname::text = any($6::text[])),
        exists (select from me join pg_catalog.pg_roles r on r.oid = me.u where r.rolsuper or r.rolbypassrls or r.rolcreaterole),
        (select min(e.name) from every e join pg_catalog.pg_class c on c.oid = e.oid
         where exists (select from me where pg_catalog.pg_has_role(me.u, c.relowner, 'MEMBER'))),
        (select min(b.name) from beyond b
-        where exists (select from me where pg_catalog.has_any_column_privilege(me.u, b.oid, 'SELECT, INSERT, UPDATE, REFERENCES')
+        where exists (select from me where b.closed and pg_catalog.has_any_column_privilege(me.u, b.oid, 'SELECT')
+                                        or pg_catalog.has_any_column_privilege(me.u, b.oid, 'INSERT, UPDATE, REFERENCES')
                                         or pg_catalog.has_table_privilege(me.u, b.oid, 'DELETE, TRUNCATE, TRIGGER'))),
        coalesce((select bool_and(coalesce(pg_catalog.row_security_active(oid), false)) from own), false)";
 

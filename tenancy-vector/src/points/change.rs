@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use tenancy_core::Denial;
-
 use super::{Points, ensure_batch};
 use crate::error::VectorError;
 use crate::filter::{Reduced, take};
@@ -59,9 +57,10 @@ impl Points {
                 }
             }
             Change::OverwritePayload(payloads) => {
+                let keys = self.owner.keys()?;
                 for (id, payload) in payloads {
                     ensure_storable(&payload)?;
-                    let key = self.owner.key(&id)?;
+                    let key = keys.of(&id);
                     let payload = tag::stamp(self.owner.life(), &key, &id, payload);
                     writes.push(Write::OverwritePayload(key, payload));
                 }
@@ -85,7 +84,8 @@ impl Points {
         if points.is_empty() {
             return Ok(None);
         }
-        let points = points.into_iter().map(|point| self.tagged(point)).collect::<Result<_, _>>()?;
+        let keys = self.owner.keys()?;
+        let points = points.into_iter().map(|point| self.tagged(&keys, point)).collect::<Result<_, _>>()?;
         Ok(Some(Write::Upsert { points, mode }))
     }
 
@@ -96,8 +96,9 @@ impl Points {
     ) -> Result<(), VectorError> {
         ensure_distinct(points.iter().map(|(id, _)| id))?;
         let (mut set, mut gone) = (Vec::new(), Vec::new());
+        let keys = self.owner.keys()?;
         for (id, inputs) in points {
-            let key = self.owner.key(&id)?;
+            let key = keys.of(&id);
             let mut vectors = BTreeMap::new();
             for (name, input) in inputs {
                 let vector = text::vector(&self.engine.schema, &name, &input, text::Side::Document)?;
@@ -127,7 +128,8 @@ impl Points {
                 Reduced::Some(condition) => Some(Selector::Matching(Some(condition))),
             },
             Select::Ids(ids) => {
-                let keys: HashSet<_> = ids.iter().map(|id| self.owner.key(id)).collect::<Result<_, Denial>>()?;
+                let of = self.owner.keys()?;
+                let keys: HashSet<_> = ids.iter().map(|id| of.of(id)).collect();
                 (!keys.is_empty()).then(|| Selector::Keys(keys.into_iter().collect()))
             }
         })

@@ -1,12 +1,14 @@
 //! Whose points, in which engine: the part of a handle that turns what a caller says into what a back end is asked.
 
 mod change;
+mod keys;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tenancy_core::{Corpus, Denial, Life, RealmTag, TenantContext};
 
+pub(crate) use self::keys::Keys;
 use crate::error::{BackendError, VectorError};
 use crate::filter::{Filter, Reduced};
 use crate::id::{ExternalId, PointKey};
@@ -43,10 +45,16 @@ impl Owner {
     }
 
     pub(crate) fn key(&self, id: &ExternalId) -> Result<PointKey, Denial> {
-        match self {
-            Self::Tenant(context) => context.derive(&PointKey::fields(id)).map(|digest| PointKey::of(&digest)),
-            Self::Shared(corpus) => Ok(PointKey::of(&corpus.derive(&PointKey::fields(id)))),
-        }
+        self.keys().map(|keys| keys.of(id))
+    }
+
+    /// Asks the context once for all keys of a write or an answer.
+    pub(crate) fn keys(&self) -> Result<Keys<'_>, Denial> {
+        let names = match self {
+            Self::Tenant(context) => context.names()?,
+            Self::Shared(corpus) => corpus.names(),
+        };
+        Ok(Keys::new(self, names))
     }
 
     /// What a back end's failure means to a caller.
@@ -96,9 +104,9 @@ impl Points {
         WriteRequest { schema: self.engine.schema.clone(), writes }
     }
 
-    fn tagged(&self, point: Point) -> Result<TaggedPoint, VectorError> {
+    fn tagged(&self, keys: &Keys<'_>, point: Point) -> Result<TaggedPoint, VectorError> {
         let Point { id, vectors, payload } = point;
-        let key = self.owner.key(&id)?;
+        let key = keys.of(&id);
         let payload = tag::stamp(self.owner.life(), &key, &id, payload);
         let vector = |(name, input)| {
             let vector = text::vector(&self.engine.schema, &name, &input, text::Side::Document)?;

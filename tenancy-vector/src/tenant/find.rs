@@ -109,8 +109,8 @@ impl<Of> Vectors<Of> {
         vectors: bool,
     ) -> Result<Vec<Found>, VectorError> {
         ensure_batch(ids.len())?;
-        let keys: HashMap<_, _> =
-            ids.iter().map(|id| Ok((self.points.owner.key(id)?, id))).collect::<Result<_, Denial>>()?;
+        let keys = self.points.owner.keys()?;
+        let keys: HashMap<_, _> = ids.iter().map(|id| (keys.of(id), id)).collect();
         if keys.is_empty() {
             return Ok(Vec::new());
         }

@@ -34,7 +34,7 @@ impl Copier<'_> {
         let request = ScrollRequest { condition: None, limit: PAGE, position: Position::After(after), vectors: true };
         self.in_time(async {
             let page = self.tiered.of(self.at.reads).scroll(&self.scope, request).await?;
-            let points = page.into_iter().map(|stored| self.point(stored)).collect::<Result<Vec<_>, _>>()?;
+            let points = self.tagged(page)?;
             // A page may be short for any reason: the one after the last is empty.
             let last = points.last().map(|point| point.key.engine_id());
             let count = points.len() as u64;
@@ -49,7 +49,7 @@ impl Copier<'_> {
         for keys in keys.chunks(PAGE) {
             self.in_time(async {
                 let found = self.tiered.of(self.at.reads).retrieve(&self.scope, keys.to_vec(), true).await?;
-                let points = found.into_iter().map(|stored| self.point(stored)).collect::<Result<Vec<_>, _>>()?;
+                let points = self.tagged(found)?;
                 let here: HashSet<_> = points.iter().map(|point| point.key).collect();
                 self.store(points, keys.iter().filter(|key| !here.contains(*key)).copied().collect()).await
             })
@@ -94,12 +94,15 @@ impl Copier<'_> {
         Ok(self.tiered.of(self.at.reads.other()).write(&self.scope, self.points.request(writes)).await?)
     }
 
-    /// A stored point as it is to be stored elsewhere.
-    fn point(&self, stored: StoredPayload) -> Result<TaggedPoint, Denial> {
-        let owner = &self.points.owner;
-        let (key, point) = answers::own(owner, stored)?;
-        let payload = tag::stamp(owner.life(), &key, &point.id, point.payload);
-        Ok(TaggedPoint { key, vectors: point.vectors, payload })
+    /// Stored points as they are to be stored elsewhere.
+    fn tagged(&self, stored: Vec<StoredPayload>) -> Result<Vec<TaggedPoint>, Denial> {
+        let keys = self.points.owner.keys()?;
+        let tagged = |stored| {
+            let (key, point) = answers::own(&keys, stored)?;
+            let payload = tag::stamp(keys.owner.life(), &key, &point.id, point.payload);
+            Ok(TaggedPoint { key, vectors: point.vectors, payload })
+        };
+        stored.into_iter().map(tagged).collect()
     }
 }
 

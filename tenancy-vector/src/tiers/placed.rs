@@ -62,7 +62,8 @@ impl Copier<'_> {
     }
 
     fn own_points(&self, stored: Vec<StoredPayload>) -> Result<Vec<(PointKey, FoundPoint)>, Denial> {
-        stored.into_iter().map(|stored| answers::own(&self.points.owner, stored)).collect()
+        let keys = self.points.owner.keys()?;
+        stored.into_iter().map(|stored| answers::own(&keys, stored)).collect()
     }
 }
 

@@ -27,7 +27,7 @@ impl Stage {
         let note = TenantTable::new("public", "note", "tenant_id", keys).unwrap();
         let tables = world.tables.tenant_tables();
         let declared = tables.into_iter().fold(Declaration::builder(), |all, table| all.tenant_table(table));
-        world.declaration = declared.tenant_table(note).build().unwrap();
+        world.declaration = declared.tenant_table(note).global_table("public", "plan").build().unwrap();
         let role = format!("eraser_of_{}", world.server.name());
         world.server.run(&format!("create role \"{role}\" login")).await;
         let stage = Self { tenants, world, role };
@@ -35,6 +35,8 @@ impl Stage {
         let key = format!("{keys:?}").to_lowercase();
         let server = &stage.world.server;
         server.run_as_owner(&format!("create table note (tenant_id {key} not null, body text)")).await;
+        server.run_as_owner("create table plan (name text)").await;
+        server.run(&format!("grant select on plan to \"{}\"", stage.role)).await;
         server.run_as_owner(&policy_sql(&stage.world.declaration)).await;
         server.run_as_owner(&grant_sql(&stage.world.declaration, APP)).await;
         stage
@@ -115,6 +117,12 @@ const WRONG: &[(&str, &str, &str, &str)] = &[
         "create table part () inherits (note); grant select on part to {eraser}",
         "drop table part",
         "reaches public.part",
+    ),
+    (
+        "it changes what every tenant reads",
+        "grant insert on plan to {eraser}",
+        "revoke insert on plan from {eraser}",
+        "reaches public.plan",
     ),
     ("it makes roles", "alter role {eraser} createrole", "alter role {eraser} nocreaterole", "CREATEROLE"),
     ("a superuser", "alter role {eraser} superuser", "alter role {eraser} nosuperuser", "superuser"),

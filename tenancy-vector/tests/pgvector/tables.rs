@@ -134,6 +134,12 @@ const DRIFTS: &[(&str, &str, &str, &str)] = &[
         "does not refer to the table of lives",
     ),
     (
+        "points that may be of a closed life, by a check that says nothing",
+        "alter table chunk drop constraint chunk_open_check; alter table chunk add constraint chunk_open_check check (open or not open)",
+        "alter table chunk drop constraint chunk_open_check; alter table chunk add constraint chunk_open_check check (open)",
+        "does not refer to the table of lives",
+    ),
+    (
         "points that may say nothing of their life",
         "alter table chunk alter open drop not null",
         "alter table chunk alter open set not null",

@@ -85,6 +85,7 @@ twins! {
     core_job_by_literal,
     core_key_slot_by_literal,
     core_lookup_made,
+    core_names_made,
     core_operator_issuer_for_tenants,
     core_pass_by_literal,
     core_purpose_implemented,
@@ -189,6 +190,7 @@ twins! {
     vector_corpus_written_by_a_tenant,
     vector_corpus_written_with_a_context,
     vector_cursor_made,
+    vector_drop_scope_made,
     vector_engine_taken_out,
     vector_example_by_key,
     vector_filter_by_key,
@@ -225,6 +227,7 @@ twins! {
     vector_unscoped_upsert,
     vector_upsert_by_literal,
     vector_write_scope_drops,
+    vector_write_scope_made,
 }
 
 /// One row of `docs/claims.md`.

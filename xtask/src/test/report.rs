@@ -1,7 +1,7 @@
 //! Follows `cargo test`: one line a suite, everything about a failure as it is, and a summary.
 
 use std::io::{self, BufRead, Write};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::suites::Suites;
 use crate::failure::Failure;
@@ -78,7 +78,7 @@ impl<W: Write> Report<W> {
     fn line(&mut self, line: &str) -> io::Result<()> {
         let text = line.trim();
         if let Some(counts) = Counts::parse(text) {
-            return self.suite_ended(counts);
+            return self.suite_ended(counts, took(text));
         }
         if let Some(program) = text.strip_prefix("Running ").and_then(|rest| rest.strip_suffix(')')) {
             let file = program.rsplit(['/', '(']).next().unwrap_or(program);
@@ -96,7 +96,7 @@ impl<W: Write> Report<W> {
         Ok(())
     }
 
-    fn suite_ended(&mut self, counts: Counts) -> io::Result<()> {
+    fn suite_ended(&mut self, counts: Counts, took: Option<Duration>) -> io::Result<()> {
         self.quiet = true;
         self.total.passed += counts.passed;
         self.total.failed += counts.failed;
@@ -112,7 +112,10 @@ impl<W: Write> Report<W> {
                 write!(self.out, ", {count} {word}")?;
             }
         }
-        writeln!(self.out)
+        match took.filter(|took| *took >= LONG) {
+            Some(took) => writeln!(self.out, "  {}", shell::duration(took)),
+            None => writeln!(self.out),
+        }
     }
 
     fn print(&mut self, line: &str) -> io::Result<()> {
@@ -138,6 +141,15 @@ impl Counts {
         Some(result)
     }
 }
+
+/// Reads the end of `test result: ok. 3 passed; ...; finished in 12.34s`.
+fn took(line: &str) -> Option<Duration> {
+    let (_, seconds) = line.rsplit_once("; finished in ")?;
+    Duration::try_from_secs_f64(seconds.strip_suffix('s')?.parse().ok()?).ok()
+}
+
+/// What takes longer says so.
+const LONG: Duration = Duration::from_secs(10);
 
 /// Some test tools colour their output whoever reads it.
 fn without_colours(line: &str) -> String {
@@ -180,7 +192,7 @@ test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 4 filtered out; fini
 running 1 test
 test tenancy-core/src/lib.rs - (line 26) ... ok
 
-test result: ok. 1 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 1.00s
+test result: ok. 1 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 73.04s
 
 all doctests ran in 1.20s; merged doctests compilation took 1.00s
 ";
@@ -222,7 +234,10 @@ error: test failed, to rerun pass `-p tenancy-core --test fence`
     #[test]
     fn a_green_run_is_one_line_a_suite() {
         let (report, printed) = followed(GREEN);
-        assert_eq!(words(&printed), ["ok tenancy-core (unit) 2 passed", "ok tenancy-core (doc) 1 passed, 1 ignored"]);
+        assert_eq!(
+            words(&printed),
+            ["ok tenancy-core (unit) 2 passed", "ok tenancy-core (doc) 1 passed, 1 ignored 1 min 13 s"]
+        );
         assert_eq!(report.total, Counts { passed: 3, failed: 0, ignored: 1 });
         assert_eq!(report.seen, 2);
         assert!(report.close(true, Instant::now()).is_ok());

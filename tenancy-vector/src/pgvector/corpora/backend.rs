@@ -52,7 +52,7 @@ impl PgCorpusBackend {
     /// of tenants, is refused.
     #[must_use]
     pub fn publishing_as(mut self, login: PgConnectOptions) -> Self {
-        self.publisher = Some(Login::new(login, "publishes", &self.database, |_no_tenants| false));
+        self.publisher = Some(Login::new(login, "publishes", &self.database));
         self
     }
 
