@@ -104,7 +104,8 @@ pub enum StoreVerdict {
         /// Why.
         why: String,
     },
-    /// It did not work, or something is left.
+    /// It did not work, or something is left. Made by [`failed`](Self::failed) and [`told`](Self::told).
+    #[non_exhaustive]
     Failed {
         /// Why, as far as that may be told.
         why: String,
@@ -118,10 +119,16 @@ impl StoreVerdict {
         if other.rank() > self.rank() { other } else { self }
     }
 
-    /// It did not work, and why: a text without any tenant's data, since it is on record and told.
+    /// It did not work, and why: a text that was there before any tenant was, since it goes on record.
     #[must_use]
-    pub fn failed(why: impl Into<String>) -> Self {
-        Self::Failed { why: why.into() }
+    pub fn failed(why: &'static str) -> Self {
+        Self::Failed { why: why.to_owned() }
+    }
+
+    /// It did not work, and why, in the words of an error that may be told.
+    #[must_use]
+    pub fn told(error: impl Tellable) -> Self {
+        Self::Failed { why: error.to_string() }
     }
 
     /// Whether it did not work.
@@ -183,7 +190,7 @@ impl EraseError {
 
 impl From<EraseError> for StoreVerdict {
     fn from(error: EraseError) -> Self {
-        Self::failed(error.0.to_string())
+        Self::Failed { why: error.0.to_string() }
     }
 }
 
@@ -230,7 +237,8 @@ impl Realm {
             Err(error) => error.into(),
         };
         let outcome = if verdict.is_failed() { Outcome::Failed } else { Outcome::Done };
-        let reason = verdict.why().map(str::to_owned);
+        // What a store says of another verdict is its own text, for the operator who asked.
+        let reason = verdict.why().filter(|_| verdict.is_failed()).map(str::to_owned);
         shared.auditor.durable(Lane::Operators, AuditEvent { reason, ..event(outcome, None) }).await?;
         Ok(verdict)
     }

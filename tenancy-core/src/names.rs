@@ -7,10 +7,11 @@ use crate::encode::Fields;
 use crate::purpose::{DataPurpose, Digest};
 
 /// Derives names of data for one purpose, as [`TenantContext::derive`](crate::TenantContext::derive) does, where the context was
-/// asked once for all of them: the points of one write, the hits of one answer. Take another one for the next.
+/// asked once for all of them: the points of one write, the hits of one answer. Not `Send`, so that no spawned work keeps
+/// it while the context runs out.
 pub struct Names<'k, P: DataPurpose> {
     key: &'k [u8; 32],
-    purpose: PhantomData<fn() -> P>,
+    purpose: PhantomData<*const P>,
 }
 
 impl<'k, P: DataPurpose> Names<'k, P> {

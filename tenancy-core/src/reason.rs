@@ -52,7 +52,7 @@ impl Reason {
             Kind::Text(_) => return None,
             Kind::Tellable(error) => error,
         };
-        let mut next = told.source();
+        let mut next: Option<&(dyn Error + 'static)> = Some(told.as_ref());
         while let Some(error) = next {
             if let Some(withheld) = error.downcast_ref() {
                 return Some(withheld);
@@ -85,7 +85,7 @@ impl fmt::Debug for Reason {
 impl Error for Reason {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match &self.0 {
-            Kind::Tellable(error) => error.source(),
+            Kind::Tellable(error) => Some(error.as_ref()),
             Kind::Text(_) | Kind::Foreign(..) => None,
         }
     }
@@ -118,5 +118,10 @@ mod tests {
         assert_eq!((told.to_string().as_str(), told.withheld().is_some()), ("the disk is full", true));
         let nothing = Reason::told(Full(Reason::text("/var")));
         assert!(nothing.withheld().is_none(), "{nothing:?}");
+    }
+
+    #[test]
+    fn a_denial_is_found_in_a_reason() {
+        assert_eq!(Denial::of(&Reason::told(Denial::ForeignRealm)), Some(Denial::ForeignRealm));
     }
 }

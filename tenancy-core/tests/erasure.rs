@@ -1,5 +1,4 @@
 //! What a store says of an erasure reaches the operator and the record, and what a driver said does not.
-#![expect(clippy::unwrap_used, reason = "a test stops where it can't go on")]
 
 use std::time::Duration;
 
@@ -66,6 +65,8 @@ async fn why_an_erasure_failed_is_told_and_on_record() {
         assert_eq!((verdict.why(), verdict.is_failed()), (why, outcome == Outcome::Failed), "{verdict:?}");
         let records = tenants.audit().await;
         let record = records.iter().rfind(|record| record.action() == "erase").unwrap();
-        assert_eq!((record.outcome(), record.reason()), (outcome, why), "{verdict:?}");
+        // What a store calls another verdict is for the operator who asked: it may be any text.
+        let recorded = why.filter(|_| outcome == Outcome::Failed);
+        assert_eq!((record.outcome(), record.reason()), (outcome, recorded), "{verdict:?}");
     }
 }

@@ -128,6 +128,9 @@ pub enum PgError {
     /// and again.
     #[error("rows of the life are left that the eraser's role does not see, or that come again and again")]
     RowsLeft,
+    /// Rows of an erased life are in a table of this name.
+    #[error("rows are left in {0}")]
+    RowsIn(String),
     /// A life that the registry does not know can't be fenced there.
     #[error("the registry does not know the life")]
     NotRegistered,

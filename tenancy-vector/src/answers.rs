@@ -73,8 +73,14 @@ pub(crate) fn points<'a>(
     Ok(points)
 }
 
+/// Stored points, each of which is this owner's.
+pub(crate) fn all(owner: &Owner, answers: Vec<StoredPayload>) -> Result<Vec<(PointKey, FoundPoint)>, Denial> {
+    let keys = owner.keys()?;
+    answers.into_iter().map(|stored| own(&keys, stored)).collect()
+}
+
 /// A stored point whose tag is this owner's.
-pub(crate) fn own(keys: &Keys<'_>, stored: StoredPayload) -> Result<(PointKey, FoundPoint), Denial> {
+fn own(keys: &Keys<'_>, stored: StoredPayload) -> Result<(PointKey, FoundPoint), Denial> {
     let StoredPayload { tag, payload, vectors } = stored;
     let (id, key) = tag.ok_or(Denial::StoreBreach)?.check(keys)?;
     Ok((key, FoundPoint { id, payload, vectors, origin: keys.owner.origin() }))

@@ -51,6 +51,6 @@ async fn an_erased_life_is_gone_from_the_caches() {
 
     let elsewhere = TestTenants::new().await;
     let foreign = Caches::new(elsewhere.realm(), std::sync::Arc::clone(&world.rig));
-    let refused = Ok(StoreVerdict::failed(Denial::ForeignRealm.to_string()));
+    let refused = Ok(StoreVerdict::told(Denial::ForeignRealm));
     assert_eq!(realm.erase_store(&grant, life, &foreign).await, refused, "another realm's caches refuse");
 }

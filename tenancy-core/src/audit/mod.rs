@@ -18,8 +18,8 @@
 //! written anew: that takes a [head](VerifyReport::head) kept where the log's owner can't write.
 //!
 //! # What is not in it
-//! Content. A record holds names of subjects, fixed words, ids and an operator's reason; no prompt, document or
-//! statement.
+//! Content. A record holds names of subjects, fixed words, ids, an operator's reason and why a store could not erase;
+//! no prompt, document, statement or text of a driver.
 
 mod auditor;
 mod chain;

@@ -11,7 +11,7 @@ pub(super) async fn of(eraser: &PgEraser, life: Life) -> Result<StoreVerdict, Pg
     };
     for table in eraser.declaration.tenant_tables() {
         if rows::count(&eraser.pool, table, &run.row_key).await? > 0 {
-            return Ok(StoreVerdict::failed(format!("rows are left in {}", table.relation)));
+            return Ok(StoreVerdict::told(PgError::RowsIn(table.relation.to_string())));
         }
     }
     let (schemas, tables) = names(&eraser.declaration);

@@ -174,7 +174,7 @@ async fn the_bytes_that_a_running_transaction_may_see_survive_a_rewrite_and_the_
     stage.tenants.erase("acme");
     assert_eq!(
         stage.erase(&grant, acme, &eraser).await,
-        StoreVerdict::failed(PgError::RowsLeft.to_string()),
+        StoreVerdict::told(PgError::RowsLeft),
         "fenced, and not yet removed"
     );
     stage.server.run_as_owner("drop policy hide on note").await;
@@ -201,7 +201,7 @@ async fn it_waits_for_what_began_before_the_fence() {
     stage.tenants.erase("acme");
     assert_eq!(
         stage.erase(&grant, acme, &eraser).await,
-        StoreVerdict::failed(PgError::NotDrained.to_string()),
+        StoreVerdict::told(PgError::NotDrained),
         "a transaction is open"
     );
     assert!(stage.left(acme.uuid()).await > 40, "nothing is deleted before it has ended");
@@ -260,10 +260,7 @@ async fn rows_that_are_hidden_from_the_eraser_are_a_failure() {
     stage.server.run_as_owner("create policy hide on note as restrictive for select to eraser using (id <> 13)").await;
     let grant = stage.grant("acme").await;
     stage.tenants.erase("acme");
-    assert_eq!(
-        stage.erase(&grant, acme, &stage.eraser().await).await,
-        StoreVerdict::failed(PgError::RowsLeft.to_string())
-    );
+    assert_eq!(stage.erase(&grant, acme, &stage.eraser().await).await, StoreVerdict::told(PgError::RowsLeft));
     stage.server.run_as_owner("drop policy hide on note").await;
     assert_eq!(stage.erase(&grant, acme, &stage.eraser().await).await, StoreVerdict::LogicalOnly);
 }
@@ -275,10 +272,7 @@ async fn a_life_the_registry_does_not_know_is_not_erased() {
     stage.server.run("delete from note; delete from event; delete from folder; delete from tenancy.tenant").await;
     let grant = stage.grant("acme").await;
     stage.tenants.erase("acme");
-    assert_eq!(
-        stage.erase(&grant, acme, &stage.eraser().await).await,
-        StoreVerdict::failed(PgError::NotRegistered.to_string())
-    );
+    assert_eq!(stage.erase(&grant, acme, &stage.eraser().await).await, StoreVerdict::told(PgError::NotRegistered));
 }
 
 #[tokio::test]

@@ -44,8 +44,8 @@ impl PgVectorBackend {
 
     /// With the login of the role that [`PgVectorTables::migration_sql`] lets drop lives, for the process that erases tenants:
     /// without it an erasure fails there, and nothing is dropped. It is used for nothing else, each time on a connection of
-    /// its own. [`prepare`](crate::VectorStore::prepare) logs in and looks whether the role can do what it must, and reaches no
-    /// other tenant table; another pair of tables has another role.
+    /// its own. [`prepare`](crate::VectorStore::prepare) logs in and looks whether the role can do what it must, reaches no
+    /// other tenant table and changes no global one; another pair of tables has another role.
     #[must_use]
     pub fn erasing_as(mut self, login: PgConnectOptions) -> Self {
         self.eraser = Some(Login::new(login, "drops lives", &self.database));

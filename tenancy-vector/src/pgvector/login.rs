@@ -156,23 +156,30 @@ fn plain((role, is_service, unheld, owned, beyond, held): Who) -> Result<(), Unf
     }
 }
 
-/// Rights count for every role within reach, and those on partitions and children as those on what they belong to.
+/// Rights count for every role within reach; those on partitions and children as those on what they belong to, and those on a
+/// parent, by which a statement reaches the rows of its children past their policies, as those on its children.
 const WHO: &str = "
 with recursive me(u) as (
     select oid from pg_catalog.pg_roles where rolname in (session_user, current_user)
     union select m.roleid from me join pg_catalog.pg_auth_members m on m.member = me.u
 ), own(oid, name) as (
     select pg_catalog.to_regclass(name)::oid, name from unnest(array[$4, $5]::text[]) as o(name)
-), beyond(oid, name, closed) as (
-    select c.oid, pg_catalog.format('%I.%I', n.nspname, c.relname), d.closed
-    from unnest($1::text[], $2::text[], $3::bool[]) as d(schema, name, closed)
+), declared(oid, closed) as (
+    select c.oid, d.closed from unnest($1::text[], $2::text[], $3::bool[]) as d(schema, name, closed)
     join pg_catalog.pg_namespace n on n.nspname = d.schema
     join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = d.name
     where not exists (select from own where own.oid = c.oid)
-    union
+), children(oid, closed) as (
+    select oid, closed from declared
+    union select i.inhrelid, b.closed from children b join pg_catalog.pg_inherits i on i.inhparent = b.oid
+), parents(oid, closed) as (
+    (select oid, closed from declared union select oid, true from own)
+    union select i.inhparent, b.closed from parents b join pg_catalog.pg_inherits i on i.inhrelid = b.oid
+), beyond(oid, name, closed) as (
     select c.oid, pg_catalog.format('%I.%I', n.nspname, c.relname), b.closed
-    from beyond b join pg_catalog.pg_inherits i on i.inhparent = b.oid
-    join pg_catalog.pg_class c on c.oid = i.inhrelid join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+    from (select * from children union select * from parents) b
+    join pg_catalog.pg_class c on c.oid = b.oid join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+    where not exists (select from own where own.oid = c.oid)
 ), every(oid, name) as (
     select oid, name from own union all select oid, name from beyond
 )

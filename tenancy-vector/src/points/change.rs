@@ -128,8 +128,7 @@ impl Points {
                 Reduced::Some(condition) => Some(Selector::Matching(Some(condition))),
             },
             Select::Ids(ids) => {
-                let of = self.owner.keys()?;
-                let keys: HashSet<_> = ids.iter().map(|id| of.of(id)).collect();
+                let keys: HashSet<_> = self.owner.keys_of(&ids)?.into_iter().collect();
                 (!keys.is_empty()).then(|| Selector::Keys(keys.into_iter().collect()))
             }
         })

@@ -48,6 +48,10 @@ impl Owner {
         self.keys().map(|keys| keys.of(id))
     }
 
+    pub(crate) fn keys_of(&self, ids: &[ExternalId]) -> Result<Vec<PointKey>, Denial> {
+        self.keys().map(|keys| ids.iter().map(|id| keys.of(id)).collect())
+    }
+
     /// Asks the context once for all keys of a write or an answer.
     pub(crate) fn keys(&self) -> Result<Keys<'_>, Denial> {
         let names = match self {

@@ -10,6 +10,7 @@ use qdrant_client::qdrant::vectors_config;
 use super::error::Drift;
 use super::schema::{METADATA, wire_distance};
 use super::{value, write};
+use crate::name::VectorName;
 use crate::payload::PayloadKey;
 use crate::query::VectorQuery;
 use crate::reserved;
@@ -79,9 +80,13 @@ fn vectors(schema: &Schema, params: &pb::CollectionParams) -> Result<(), Drift> 
             return Err(Drift::Multivector(name.clone()));
         }
     }
-    let is_in_schema = |there: &str| schema.vectors().any(|(name, _)| name.as_str() == there);
-    match dense.keys().chain(sparse.keys()).find(|there| !is_in_schema(there)) {
-        Some(more) => Err(Drift::VectorMore(more.clone())),
+    let is_in_schema = |there: &str, is_dense: bool| {
+        let is_kind = |kind| is_dense == matches!(kind, VectorKind::Dense { .. } | VectorKind::Multi { .. });
+        schema.vectors().any(|(name, kind)| name.as_str() == there && is_kind(kind))
+    };
+    let there = dense.keys().map(|name| (name, true)).chain(sparse.keys().map(|name| (name, false)));
+    match there.into_iter().find(|(name, is_dense)| !is_in_schema(name, *is_dense)) {
+        Some((more, _)) => Err(VectorName::parse(more).map_or(Drift::Unnamed, Drift::VectorMore)),
         None => Ok(()),
     }
 }

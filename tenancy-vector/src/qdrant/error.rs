@@ -96,11 +96,11 @@ pub enum Drift {
     /// A vector of the schema that it has not, or not of the kind: dense or sparse.
     #[error("it has no vector {:?} of the kind in the schema", .0.as_str())]
     NoVector(VectorName),
-    /// It has a vector that the schema has not.
-    #[error("it has a vector {0:?} that is not in the schema")]
-    VectorMore(String),
-    /// It has one vector without a name.
-    #[error("its vector has no name")]
+    /// It has a vector that the schema has not, or not of that kind.
+    #[error("it has a vector {:?} that is not in the schema", .0.as_str())]
+    VectorMore(VectorName),
+    /// It has a vector without a name, or with one that can't be in a schema.
+    #[error("it has a vector without a name, or with one that can't be in a schema")]
     Unnamed,
     /// A vector of another dimension.
     #[error("the vector {:?} has {found} dimensions there and {wanted} in the schema", .vector.as_str())]

@@ -109,8 +109,7 @@ impl<Of> Vectors<Of> {
         vectors: bool,
     ) -> Result<Vec<Found>, VectorError> {
         ensure_batch(ids.len())?;
-        let keys = self.points.owner.keys()?;
-        let keys: HashMap<_, _> = ids.iter().map(|id| (keys.of(id), id)).collect();
+        let keys: HashMap<_, _> = self.points.owner.keys_of(ids)?.into_iter().zip(ids).collect();
         if keys.is_empty() {
             return Ok(Vec::new());
         }

@@ -114,8 +114,8 @@ impl TenantVectors {
 
     async fn delete_points(&self, entered: &Entered<'_>, ids: &[ExternalId]) -> Result<Deleted, VectorError> {
         ensure_batch(ids.len())?;
-        let keys = self.points.owner.keys()?;
-        let keys: HashSet<_> = ids.iter().map(|id| keys.of(id)).collect();
+        let keys = self.points.owner.keys_of(ids)?;
+        let keys: HashSet<_> = keys.into_iter().collect();
         let asked = keys.len() as u64;
         if asked == 0 {
             return Ok(Deleted { removed: 0, not_visible: 0 });

@@ -169,9 +169,8 @@ impl<Of> Vectors<Of> {
         let answers = self.read(entered, self.points.engine.backend.scroll(&scope, request.clone())).await?;
         let full = answers.len() >= request.limit;
         let (mut points, mut doubtful) = (Vec::new(), HashSet::new());
-        let (mut seen, keys) = (HashSet::new(), self.points.owner.keys()?);
-        for stored in answers {
-            let (key, point) = answers::own(&keys, stored)?;
+        let mut seen = HashSet::new();
+        for (key, point) in answers::all(&self.points.owner, answers)? {
             // An order by a list has the point at each of its items; the first is kept.
             if seen.insert(key) {
                 if answers::is_doubtful(request.condition.as_ref(), &key, &point) {

@@ -96,13 +96,12 @@ impl Copier<'_> {
 
     /// Stored points as they are to be stored elsewhere.
     fn tagged(&self, stored: Vec<StoredPayload>) -> Result<Vec<TaggedPoint>, Denial> {
-        let keys = self.points.owner.keys()?;
-        let tagged = |stored| {
-            let (key, point) = answers::own(&keys, stored)?;
-            let payload = tag::stamp(keys.owner.life(), &key, &point.id, point.payload);
-            Ok(TaggedPoint { key, vectors: point.vectors, payload })
-        };
-        stored.into_iter().map(tagged).collect()
+        let owner = &self.points.owner;
+        let own = answers::all(owner, stored)?.into_iter().map(|(key, point)| {
+            let payload = tag::stamp(owner.life(), &key, &point.id, point.payload);
+            TaggedPoint { key, vectors: point.vectors, payload }
+        });
+        Ok(own.collect())
     }
 }
 

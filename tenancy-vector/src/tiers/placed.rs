@@ -62,8 +62,7 @@ impl Copier<'_> {
     }
 
     fn own_points(&self, stored: Vec<StoredPayload>) -> Result<Vec<(PointKey, FoundPoint)>, Denial> {
-        let keys = self.points.owner.keys()?;
-        stored.into_iter().map(|stored| answers::own(&keys, stored)).collect()
+        answers::all(&self.points.owner, stored)
     }
 }
 

@@ -157,6 +157,12 @@ async fn a_role_that_can_do_more_publishes_nothing() {
             format!("revoke delete on chunk_life from \"{own}\""),
         ),
         (
+            "one that changes what every tenant reads",
+            library.login(),
+            format!("grant insert on plan to \"{own}\""),
+            format!("revoke insert on plan from \"{own}\""),
+        ),
+        (
             "one that can become the owner",
             library.login(),
             format!("grant \"{}\" to \"{own}\"", OWNER),

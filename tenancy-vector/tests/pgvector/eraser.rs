@@ -124,6 +124,18 @@ const WRONG: &[(&str, &str, &str, &str)] = &[
         "revoke insert on plan from {eraser}",
         "reaches public.plan",
     ),
+    (
+        "it changes a parent of what every tenant reads",
+        "create table base (name text); alter table plan inherit base; grant update on base to {eraser}",
+        "alter table plan no inherit base; drop table base",
+        "reaches public.base",
+    ),
+    (
+        "it reads a parent of the points",
+        "create table base (id uuid not null); alter table chunk inherit base; grant select on base to {eraser}",
+        "alter table chunk no inherit base; drop table base",
+        "reaches public.base",
+    ),
     ("it makes roles", "alter role {eraser} createrole", "alter role {eraser} nocreaterole", "CREATEROLE"),
     ("a superuser", "alter role {eraser} superuser", "alter role {eraser} nosuperuser", "superuser"),
     ("it goes past policies", "alter role {eraser} bypassrls", "alter role {eraser} nobypassrls", "BYPASSRLS"),

@@ -27,7 +27,8 @@ impl Library {
         let mut world = World::bare(schema).await;
         let tables = world.tables.tenant_tables();
         let declared = tables.into_iter().fold(Declaration::builder(), |all, table| all.tenant_table(table));
-        world.declaration = declared.global_table("public", "statute").build().unwrap();
+        world.declaration = declared.global_table("public", "statute").global_table("public", "plan").build().unwrap();
+        world.server.run_as_owner("create table plan (name text)").await;
         world.migrate().await;
         Self::within(world).await
     }

@@ -1,10 +1,10 @@
-//! A scope to drop a life in is not made of one to write in.
+//! A scope to drop a life in is not made of one to read in.
 
-use tenancy_vector::{DropScope, WriteScope};
+use tenancy_vector::{DropScope, VectorScope};
 
-fn forge<'a>(write: WriteScope<'a>, gone: DropScope<'a>) -> DropScope<'a> {
-    let _ = (write.life(), gone.life());
-    write
+fn forge<'a>(read: VectorScope<'a>, gone: DropScope<'a>) -> DropScope<'a> {
+    let _ = (read.life(), gone.life());
+    DropScope(read)
 }
 
 fn main() {

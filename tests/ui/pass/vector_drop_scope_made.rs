@@ -1,9 +1,9 @@
 //! The twin of `fail/vector_drop_scope_made.rs`: one line differs.
 
-use tenancy_vector::{DropScope, WriteScope};
+use tenancy_vector::{DropScope, VectorScope};
 
-fn forge<'a>(write: WriteScope<'a>, gone: DropScope<'a>) -> DropScope<'a> {
-    let _ = (write.life(), gone.life());
+fn forge<'a>(read: VectorScope<'a>, gone: DropScope<'a>) -> DropScope<'a> {
+    let _ = (read.life(), gone.life());
     gone
 }
 

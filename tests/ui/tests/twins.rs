@@ -86,6 +86,7 @@ twins! {
     core_key_slot_by_literal,
     core_lookup_made,
     core_names_made,
+    core_names_sent,
     core_operator_issuer_for_tenants,
     core_pass_by_literal,
     core_purpose_implemented,

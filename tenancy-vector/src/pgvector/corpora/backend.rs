@@ -48,8 +48,8 @@ impl PgCorpusBackend {
     }
 
     /// With the login of the role that [`PgCorpusTables::migration_sql`] lets publish, for the process that publishes. It is
-    /// used for nothing else, each time on a connection of its own; a role that policies do not hold, or that can reach rows
-    /// of tenants, is refused.
+    /// used for nothing else, each time on a connection of its own; a role that policies do not hold, that can reach rows of
+    /// tenants, or that can change another global table, is refused: another pair of tables has another role.
     #[must_use]
     pub fn publishing_as(mut self, login: PgConnectOptions) -> Self {
         self.publisher = Some(Login::new(login, "publishes", &self.database));

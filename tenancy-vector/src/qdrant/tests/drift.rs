@@ -108,7 +108,12 @@ fn vectors_that_are_others_are_refused() {
         let map = &mut params(info).sparse_vectors_config.as_mut().unwrap().map;
         map.insert("more".to_owned(), pb::SparseVectorParams::default());
     });
-    assert_eq!(more, Drift::VectorMore("more".to_owned()));
+    assert_eq!(more.to_string(), "it has a vector \"more\" that is not in the schema");
+    let twice = refused(&|info| {
+        let map = &mut params(info).sparse_vectors_config.as_mut().unwrap().map;
+        map.insert("dense".to_owned(), pb::SparseVectorParams::default());
+    });
+    assert!(matches!(&twice, Drift::VectorMore(name) if name.as_str() == "dense"), "{twice:?}");
     let unnamed = vectors_config::Config::Params(pb::VectorParams::default());
     let unnamed = Some(pb::VectorsConfig { config: Some(unnamed) });
     assert_eq!(refused(&|info| params(info).vectors_config = unnamed.clone()), Drift::Unnamed);
@@ -148,7 +153,8 @@ fn an_index_of_another_kind_is_refused() {
 fn a_strict_mode_that_refuses_what_is_sent_is_refused_first() {
     assert_eq!(strict(|_| {}), Ok((false, 0)));
     assert_eq!(strict(|strict| strict.max_query_limit = Some(1000)), Ok((false, 0)));
-    let cases: [(&str, fn(&mut pb::StrictModeConfig)); 8] = [
+    type Case = (&'static str, fn(&mut pb::StrictModeConfig));
+    let cases: [Case; 8] = [
         ("unindexed_filtering_retrieve", |strict| strict.unindexed_filtering_retrieve = Some(false)),
         ("unindexed_filtering_update", |strict| strict.unindexed_filtering_update = Some(false)),
         ("search_allow_exact", |strict| strict.search_allow_exact = Some(false)),
