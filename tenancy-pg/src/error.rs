@@ -124,7 +124,7 @@ pub enum PgError {
     /// Transactions that began before an erasure's fence are still open: call again.
     #[error("transactions that began before the fence are still open")]
     NotDrained,
-    /// Rows of an erased life are left which refer to the registry: the eraser's role does not see them, or they come again
+    /// Rows of an erased life are left which refer to what was to go: the eraser's role does not see them, or they come again
     /// and again.
     #[error("rows of the life are left that the eraser's role does not see, or that come again and again")]
     RowsLeft,

@@ -22,7 +22,12 @@ pub(crate) struct Ran {
 impl World {
     /// The owner's tables, in a database of their own.
     pub(crate) async fn new(sql: &str) -> Self {
-        let database = ThrowawayPostgres::shared().await.fresh_database().await;
+        Self::on(ThrowawayPostgres::shared().await, sql).await
+    }
+
+    /// On a server of the test's own, for what changes roles that the tests of the shared one look at.
+    pub(crate) async fn on(server: &ThrowawayPostgres, sql: &str) -> Self {
+        let database = server.fresh_database().await;
         database.run("revoke create on schema public from public").await;
         database.run_as_owner(sql).await;
         Self { database, folder: tempfile::tempdir().unwrap() }

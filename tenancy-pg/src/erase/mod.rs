@@ -98,15 +98,12 @@ impl PgEraser {
         let tables = rows::in_order(&self.pool, &self.declaration).await?;
         for last_try in [false, false, true] {
             for table in &tables {
-                rows::delete(&self.pool, table, &run.row_key, self.batch).await?;
+                rows::delete(&self.pool, table, &run.row_key, self.batch).await.map_err(left)?;
             }
             match self.remove(life, drained).await {
                 // A writer that was there first has put something in between.
                 Err(PgError::Database(error)) if error.sqlstate() == Some(FOREIGN_KEY) && !last_try => {}
-                Err(PgError::Database(error)) if error.sqlstate() == Some(FOREIGN_KEY) => {
-                    return Err(PgError::RowsLeft);
-                }
-                ended => return ended,
+                ended => return ended.map_err(left),
             }
         }
         Ok(())
@@ -150,6 +147,14 @@ impl Eraser for PgEraser {
 
     async fn verify(&self, scope: ErasureScope<'_>) -> Result<StoreVerdict, EraseError> {
         verdict::of(self, scope.life()).await.map_err(EraseError::told)
+    }
+}
+
+/// What refers to what was to go is a row that was not deleted.
+fn left(error: PgError) -> PgError {
+    match error {
+        PgError::Database(error) if error.sqlstate() == Some(FOREIGN_KEY) => PgError::RowsLeft,
+        error => error,
     }
 }
 
