@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 
 use crate::denial::Denial;
-use crate::redacted::{BoxError, Redacted};
+use crate::redacted::{BoxError, Redacted, short_name};
 
 /// Why a store failed, as far as that may be told.
 ///
@@ -39,9 +39,7 @@ impl Reason {
 
     /// An error of anybody's, of which the type alone is told.
     pub fn foreign<E: Into<BoxError>>(error: E) -> Self {
-        let full = std::any::type_name::<E>();
-        let plain = full.split('<').next().unwrap_or(full);
-        Self(Kind::Foreign(plain.rsplit("::").next().unwrap_or(plain), Redacted::new(error.into())))
+        Self(Kind::Foreign(short_name::<E>(), Redacted::new(error.into())))
     }
 
     /// What a driver or a server said, for [`danger::expose`](crate::danger::expose); `None` where nothing is withheld here.

@@ -35,14 +35,18 @@ impl<E> fmt::Debug for Redacted<E> {
 
 impl<E> fmt::Display for Redacted<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let full = std::any::type_name::<E>();
-        let plain = full.split('<').next().unwrap_or(full);
-        let short = plain.rsplit("::").next().unwrap_or(plain);
-        write!(f, "{short} (text withheld)")
+        write!(f, "{} (text withheld)", short_name::<E>())
     }
 }
 
 impl<E> Error for Redacted<E> {}
+
+/// The name of a type without its path and parameters.
+pub(crate) fn short_name<T>() -> &'static str {
+    let full = std::any::type_name::<T>();
+    let plain = full.split('<').next().unwrap_or(full);
+    plain.rsplit("::").next().unwrap_or(plain)
+}
 
 /// An error of any type, boxed for a trait that users implement.
 pub type BoxError = Box<dyn Error + Send + Sync + 'static>;

@@ -61,10 +61,8 @@ pub(crate) fn points<'a>(
     asked: &HashMap<PointKey, &'a ExternalId>,
     answers: Vec<StoredPayload>,
 ) -> Result<HashMap<&'a ExternalId, FoundPoint>, Denial> {
-    let keys = owner.keys()?;
     let mut points = HashMap::with_capacity(answers.len());
-    for stored in answers {
-        let (key, point) = own(&keys, stored)?;
+    for (key, point) in all(owner, answers)? {
         let asked = asked.get(&key).ok_or(Denial::StoreBreach)?;
         if points.insert(*asked, point).is_some() {
             return Err(Denial::StoreBreach);

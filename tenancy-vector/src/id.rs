@@ -99,7 +99,7 @@ impl PointKey {
     /// All 32 bytes as 64 lower-case hex digits.
     #[must_use]
     pub fn digest(&self) -> String {
-        self.digits().map(char::from).into_iter().collect()
+        self.digits().into_iter().map(char::from).collect()
     }
 
     /// Whether this is its [`digest`](Self::digest). Asked of each hit.

@@ -100,6 +100,15 @@ async fn write(mine: &TenantVectors, written: Written) {
     }
 }
 
+/// Moves the life by placements that know nothing of it.
+async fn move_without_placements(
+    house: &House<ReferenceBackend, ReferenceBackend, Watched>,
+) -> Result<(), VectorError> {
+    let lost = TieredBackend::new(house.shared.clone(), house.dedicated.clone(), MemoryTiers::new());
+    let lost = Mover::new(house.tenants.realm(), lost.patience(PATIENCE), cases::schema());
+    lost.scoped(&house.tenants.context("acme").await).unwrap().move_to(Tier::Dedicated, |_| {}).await.map(drop)
+}
+
 /// Both back ends have each of its points then: the one that is said to be read has them as they were.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_newer_where_a_life_is_not_said_to_be_is_not_cleared() {
@@ -115,10 +124,7 @@ async fn what_is_newer_where_a_life_is_not_said_to_be_is_not_cleared() {
             write(&mine, written).await;
             assert_eq!(house.counts("acme").await, (2, 2), "positive control: {written:?}");
 
-            let lost = TieredBackend::new(house.shared.clone(), house.dedicated.clone(), MemoryTiers::new());
-            let lost = Mover::new(house.tenants.realm(), lost.patience(PATIENCE), cases::schema());
-            let lost = lost.scoped(&house.tenants.context("acme").await).unwrap();
-            let moved = lost.move_to(Tier::Dedicated, |_| {}).await;
+            let moved = move_without_placements(&house).await;
             if written == Written::Nothing {
                 moved.expect("what is the same here and there may go");
                 assert_eq!(house.counts("acme").await, (0, 2));
@@ -156,10 +162,7 @@ async fn what_is_newer_on_a_later_page_is_not_cleared() {
         }
         mine.upsert(vec![numbered(&last.unwrap(), 2)]).await.unwrap();
         assert_eq!(house.counts("acme").await, (many, many), "positive control");
-        let lost = TieredBackend::new(house.shared.clone(), house.dedicated.clone(), MemoryTiers::new());
-        let lost = Mover::new(house.tenants.realm(), lost.patience(PATIENCE), cases::schema());
-        let lost = lost.scoped(&house.tenants.context("acme").await).unwrap();
-        let moved = lost.move_to(Tier::Dedicated, |_| {}).await;
+        let moved = move_without_placements(&house).await;
         assert!(matches!(moved, Err(VectorError::Misplaced)), "{moved:?}");
         assert_eq!(house.counts("acme").await, (many, many), "nothing was cleared");
     })
