@@ -290,7 +290,8 @@ pub(super) fn free_port() -> io::Result<u16> {
 const DATA: &str = "data";
 const PORT: u16 = 5432;
 const START_PATIENCE: Duration = Duration::from_secs(20);
-/// Nothing is compiled: the queries of tests are over before that pays.
+/// Nothing is compiled: the queries of tests are over before that pays. The log is kept: a standby that was not sent the
+/// end of a file in time asks for all of it.
 const USUAL: &[&str] = &[
     "fsync=off",
     "full_page_writes=off",
@@ -298,4 +299,5 @@ const USUAL: &[&str] = &[
     "jit=off",
     "max_connections=100",
     "shared_buffers=32MB",
+    "wal_keep_size=256MB",
 ];

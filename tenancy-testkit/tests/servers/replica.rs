@@ -1,5 +1,7 @@
 //! The throwaway standby.
 
+use std::process::Command;
+
 use sqlx::Executor;
 use tenancy_testkit::ThrowawayPostgres;
 
@@ -33,6 +35,27 @@ async fn it_follows_stands_still_and_follows_again() {
     let later = server.fresh_database().await;
     replica.catch_up().await;
     assert_eq!(text(&mut connect(&replica.database(&later).app_options()).await, "select 1").await, "1");
+}
+
+/// Which another standby brings about: copying the primary begins a log file and throws the old ones away, and whoever had not
+/// been sent their end would wait for them for ever.
+#[tokio::test]
+async fn it_follows_on_where_the_log_was_thrown_away_before_it_was_sent() {
+    let server = ThrowawayPostgres::start().await.unwrap();
+    let database = server.fresh_database().await;
+    let replica = server.replica().await.unwrap();
+    replica.catch_up().await;
+    let mut here = connect(&database.superuser_options()).await;
+    let sender = text(&mut here, "select pid::text from pg_stat_replication").await;
+    let signal = |name: &str| assert!(Command::new("kill").args([name, &sender]).status().unwrap().success());
+    signal("-STOP");
+    for _file in 0..3 {
+        text(&mut here, "select pg_logical_emit_message(true, 'x', 'x')::text").await;
+        text(&mut here, "select pg_switch_wal()::text").await;
+        here.execute("checkpoint").await.unwrap();
+    }
+    signal("-CONT");
+    replica.catch_up().await;
 }
 
 #[tokio::test]
