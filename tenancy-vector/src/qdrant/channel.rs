@@ -1,6 +1,8 @@
-//! The connection: so many requests at a time through it, each bounded in time and counted, and a share of them for each life.
+//! The connections: so many requests at a time through them, each bounded in time and counted, and a share of them for each
+//! life.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use qdrant_client::qdrant as pb;
@@ -54,12 +56,19 @@ impl Interceptor for ApiKey {
 
 /// A server, and how it has been doing.
 pub(super) struct Link {
-    clients: Clients,
+    /// Taken in turns: what many requests share on one connection is a lock, and its place behind the largest answer.
+    connections: Vec<Connection>,
+    next: AtomicUsize,
     turns: Turns,
     collections: Breakers,
     lives: Breakers,
     timeout: Duration,
     retries: u32,
+}
+
+/// One connection. Behind one address there may be several servers, so each has to show its version on its own.
+struct Connection {
+    clients: Clients,
     /// When the server last said which version it is.
     seen: Mutex<Option<Instant>>,
 }
@@ -90,19 +99,28 @@ pub(super) enum Failure {
 impl Link {
     /// Connects and looks at the version.
     pub(super) async fn open(options: &QdrantOptions) -> Result<Self, QdrantError> {
+        let (endpoint, key) = (endpoint(options)?, api_key(options)?);
+        let connection = || Connection {
+            clients: Clients(InterceptedService::new(endpoint.connect_lazy(), key.clone())),
+            seen: Mutex::default(),
+        };
         let link = Self {
-            clients: Clients(InterceptedService::new(endpoint(options)?.connect_lazy(), api_key(options)?)),
+            connections: std::iter::repeat_with(connection).take(options.connections).collect(),
+            next: AtomicUsize::new(0),
             turns: Turns::new(options.concurrency),
             collections: Breakers::new(options.failures, options.open_for),
             lives: Breakers::new(options.failures, options.open_for),
             timeout: options.timeout,
             retries: options.retries,
-            seen: Mutex::new(None),
         };
-        match timeout(link.timeout, link.ensure_version()).await {
+        match timeout(link.timeout, link.connection().ensure_version()).await {
             Err(_) => Err(QdrantError::TimedOut),
             Ok(seen) => seen.map_err(Failure::into_error).map(|()| link),
         }
+    }
+
+    fn connection(&self) -> &Connection {
+        &self.connections[self.next.fetch_add(1, Ordering::Relaxed) % self.connections.len()]
     }
 
     /// How long the server may take, in whole seconds.
@@ -153,11 +171,12 @@ impl Link {
         // A turn that did not come is nobody's failure. What concerns all lives waits in a lane of its own.
         let turn = tokio::time::timeout_at(until, self.turns.take_as(life.unwrap_or_default())).await;
         let Ok(_turn) = turn else { return Err(Failure::TimedOut) };
+        let connection = self.connection();
         let work = async {
-            self.ensure_version().await?;
+            connection.ensure_version().await?;
             // One timer, ours. The server reads its time in the request, and sees when we hang up; a time in the header
             // would start another timer on each side.
-            let answer = send(self.clients.clone(), Request::new(request)).await;
+            let answer = send(connection.clients.clone(), Request::new(request)).await;
             answer.map(Response::into_inner).map_err(Failure::Status)
         };
         let answer = tokio::time::timeout_at(until, work).await.unwrap_or(Err(Failure::TimedOut));
@@ -169,7 +188,8 @@ impl Link {
             // What one tenant asks can be too much for its time, and must not close the door to others.
             Err(Failure::TimedOut) => life.iter().for_each(|life| self.lives.failed(life)),
             Err(failure) if failure.is_broken_connection() => {
-                *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = None;
+                // The others may lead to what broke it, and lead on to another server.
+                self.connections.iter().for_each(Connection::forget_version);
                 self.collections.failed(collection);
             }
             // The server answered.
@@ -178,9 +198,20 @@ impl Link {
         answer
     }
 
-    /// Asks which version the server is, unless it said so lately: behind one address there may be another one by now.
+}
+
+impl Connection {
+    fn forget_version(&self) {
+        *self.lock() = None;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks which version the server is, unless it said so lately: there may be another one by now.
     async fn ensure_version(&self) -> Result<(), Failure> {
-        let seen = *self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = *self.lock();
         if seen.is_some_and(|seen| seen.elapsed() < BELIEVED) {
             return Ok(());
         }
@@ -190,7 +221,7 @@ impl Link {
         if found < Version::FLOOR {
             return Err(Failure::Error(QdrantError::TooOld { found, least: Version::FLOOR }));
         }
-        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        *self.lock() = Some(Instant::now());
         Ok(())
     }
 }

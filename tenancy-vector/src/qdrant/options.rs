@@ -16,6 +16,7 @@ pub struct QdrantOptions {
     pub(super) authority: Option<Vec<u8>>,
     pub(super) timeout: Duration,
     pub(super) connect_timeout: Duration,
+    pub(super) connections: usize,
     pub(super) concurrency: usize,
     pub(super) retries: u32,
     pub(super) failures: u32,
@@ -45,6 +46,7 @@ impl QdrantOptions {
             authority: None,
             timeout: Duration::from_secs(30),
             connect_timeout: Duration::from_secs(5),
+            connections: 3,
             concurrency: 64,
             retries: 2,
             failures: 5,
@@ -70,6 +72,13 @@ impl QdrantOptions {
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout.max(Duration::from_millis(1));
+        self
+    }
+
+    /// Sets how many connections the requests take in turns; 3 unless set, as the server's own client has, and at least 1.
+    #[must_use]
+    pub fn connections(mut self, connections: usize) -> Self {
+        self.connections = connections.clamp(1, 1_000);
         self
     }
 
@@ -112,7 +121,8 @@ impl fmt::Debug for QdrantOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("QdrantOptions");
         shown.field("encrypted", &self.is_encrypted()).field("has_api_key", &self.api_key.is_some());
-        shown.field("timeout", &self.timeout).field("concurrency", &self.concurrency).finish_non_exhaustive()
+        shown.field("timeout", &self.timeout).field("connections", &self.connections);
+        shown.field("concurrency", &self.concurrency).finish_non_exhaustive()
     }
 }
 

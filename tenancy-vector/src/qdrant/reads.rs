@@ -190,9 +190,9 @@ fn id(answer: &ScoredPayload) -> Option<&str> {
 }
 
 fn stored(
-    mut payload: HashMap<String, pb::Value>,
+    payload: HashMap<String, pb::Value>,
     vectors: Option<pb::VectorsOutput>,
 ) -> Result<StoredPayload, QdrantError> {
-    let tag = payload.remove(reserved::KEY).and_then(value::tag_back);
-    Ok(StoredPayload { tag, payload: value::payload_back(payload), vectors: value::named_back(vectors)? })
+    let (tag, payload) = value::tagged_back(payload);
+    Ok(StoredPayload { tag, payload, vectors: value::named_back(vectors)? })
 }

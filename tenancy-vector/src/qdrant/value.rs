@@ -32,15 +32,33 @@ pub(super) fn payload_back(payload: HashMap<String, pb::Value>) -> Map<String, V
     payload.into_iter().map(|(key, value)| (key, raise(value))).collect()
 }
 
-/// The tag, if it has the one form that we write.
-pub(super) fn tag_back(value: pb::Value) -> Option<Tag> {
-    let Some(Kind::StructValue(mut tag)) = value.kind else { return None };
-    let mut text = |name| match tag.fields.remove(name)?.kind {
-        Some(Kind::StringValue(text)) => Some(text),
-        _other => None,
-    };
-    let taken = Tag { life: text(reserved::LIFE)?, digest: text(reserved::DIGEST)?, id: text(reserved::ID)? };
-    tag.fields.is_empty().then_some(taken)
+/// A payload as it was stored, and the tag in it if that has the one form that we write. Names are compared as they come:
+/// looking each up in a table of two or three, ten times an answer, costs more.
+pub(super) fn tagged_back(payload: HashMap<String, pb::Value>) -> (Option<Tag>, Map<String, Value>) {
+    let (mut tag, mut rest) = (None, Map::new());
+    for (key, value) in payload {
+        if key == reserved::KEY {
+            tag = tag_back(value);
+        } else {
+            rest.insert(key, raise(value));
+        }
+    }
+    (tag, rest)
+}
+
+fn tag_back(value: pb::Value) -> Option<Tag> {
+    let Some(Kind::StructValue(tag)) = value.kind else { return None };
+    let (mut life, mut digest, mut id) = (None, None, None);
+    for (name, value) in tag.fields {
+        let Some(Kind::StringValue(text)) = value.kind else { return None };
+        match name.as_str() {
+            reserved::LIFE => life = Some(text),
+            reserved::DIGEST => digest = Some(text),
+            reserved::ID => id = Some(text),
+            _other => return None,
+        }
+    }
+    Some(Tag { life: life?, digest: digest?, id: id? })
 }
 
 fn lower(value: Value) -> pb::Value {

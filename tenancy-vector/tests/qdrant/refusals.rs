@@ -42,6 +42,29 @@ async fn v8_a_server_that_became_too_old_is_not_asked() {
     assert_eq!(mine.query(&cases::near()).await.unwrap().len(), 1, "positive control");
 }
 
+/// V8: behind one address there are several servers, and the second connection may lead to an older one than the first did.
+#[tokio::test(flavor = "multi_thread")]
+async fn v8_each_connection_shows_its_version_before_it_is_used() {
+    let (wire, tenants) = (Wire::start(Layout::Shared).await, tenants().await);
+    // One to connect with; one that finds an old server; one that finds a new one again.
+    let backend = QdrantBackend::connect(wire.options().connections(3).retries(0), wire.layout.clone()).await.unwrap();
+    let store = tenancy_vector::VectorStore::new(tenants.realm(), backend, cases::schema());
+    let mine = cases::of(&tenants, &store, "acme").await;
+    wire.server.set_version("1.18.0");
+    wire.server.clear_requests();
+    assert!(matches!(mine.count(None).await, Err(VectorError::Backend(_))));
+    let methods: Vec<_> = wire.server.requests().iter().map(|request| request.method()).collect();
+    assert_eq!(methods, ["Qdrant/HealthCheck"], "nothing but the version is asked for");
+    wire.server.set_version("1.19.0");
+    store.prepare().await.unwrap();
+    for _each in 0..3 {
+        assert_eq!(mine.count(None).await.unwrap(), 0, "positive control");
+    }
+    let asked = wire.server.requests();
+    let checks = asked.iter().filter(|request| request.method() == "Qdrant/HealthCheck").count();
+    assert_eq!(checks, 3, "one in vain, and one for each connection that had not been used: {asked:?}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_key_is_on_every_request_and_in_no_error() {
     let (wire, tenants) = (Wire::start(Layout::Shared).await, tenants().await);
