@@ -197,7 +197,6 @@ impl Link {
         }
         answer
     }
-
 }
 
 impl Connection {

@@ -16,7 +16,6 @@ use crate::error::BackendError;
 use crate::filter::{Filter, FilterValue};
 use crate::id::PointKey;
 use crate::request::{CountRequest, FacetRequest, Find, Position, QueryRequest, ScrollRequest};
-use crate::reserved;
 
 impl QdrantBackend {
     pub(super) async fn query_in(
