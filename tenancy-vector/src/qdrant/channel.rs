@@ -1,5 +1,4 @@
-//! The connections: so many requests at a time through them, each bounded in time and counted, and a share of them for each
-//! life.
+//! The connections: so many requests at a time, each bounded in time and counted, and a share of them for each life.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -189,7 +188,7 @@ impl Link {
             Err(Failure::TimedOut) => life.iter().for_each(|life| self.lives.failed(life)),
             Err(failure) if failure.is_broken_connection() => {
                 // The others may lead to what broke it, and lead on to another server.
-                self.connections.iter().for_each(Connection::forget_version);
+                self.connections.iter().for_each(|each| *each.lock() = None);
                 self.collections.failed(collection);
             }
             // The server answered.
@@ -200,10 +199,6 @@ impl Link {
 }
 
 impl Connection {
-    fn forget_version(&self) {
-        *self.lock() = None;
-    }
-
     fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
