@@ -28,7 +28,7 @@
 //! # Features
 //!
 //! `pg`: a throwaway Postgres, with a PgBouncer in front of it and a standby behind. `qdrant`: a Qdrant
-//! server on the loopback, over the embedded engine. `vectors`: random questions to a back end of vectors. `stack`: every
+//! server on the loopback, over the embedded engine. `redis`: a throwaway Redis, and a cluster of six. `vectors`: random questions to a back end of vectors. `stack`: every
 //! store of a [`TestTenants`].
 //!
 //! # MSRV
@@ -40,11 +40,15 @@ mod cancel;
 mod clock;
 mod faulty;
 mod issuer;
+#[cfg(any(feature = "pg", feature = "redis"))]
+mod keeper;
 #[cfg(feature = "pg")]
 mod postgres;
 pub mod proxy;
 #[cfg(feature = "qdrant")]
 pub mod qdrant;
+#[cfg(feature = "redis")]
+mod redis;
 mod scratch;
 #[cfg(feature = "stack")]
 mod stores;
@@ -65,6 +69,8 @@ pub use postgres::{
 pub use proxy::FaultProxy;
 #[cfg(feature = "qdrant")]
 pub use qdrant::QdrantServer;
+#[cfg(feature = "redis")]
+pub use redis::{RedisUnavailable, ThrowawayRedis, ThrowawayRedisCluster};
 pub use scratch::scratch_directory;
 #[cfg(feature = "stack")]
 pub use stores::{TestStores, TestStoresBuilder};

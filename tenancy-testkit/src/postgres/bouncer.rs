@@ -9,10 +9,9 @@ use sqlx::Connection;
 use sqlx::postgres::PgConnection;
 use tempfile::TempDir;
 
+use super::SUPERUSER;
 use super::database::TestDatabase;
-use super::keeper::{self, Keeper, ServerUser};
-use super::server::free_port;
-use super::{SUPERUSER, programs};
+use crate::keeper::{self, Keeper, ServerUser, free_port};
 
 /// A real PgBouncer of its own, gone with this value, in front of the server of one [`TestDatabase`].
 ///
@@ -118,7 +117,7 @@ impl ThrowawayPgBouncer {
     /// # Errors
     /// [`PgBouncerUnavailable`], which says what to type when PgBouncer is not installed.
     pub async fn start(database: &TestDatabase, options: &PgBouncerOptions) -> Result<Self, PgBouncerUnavailable> {
-        let program = programs::pgbouncer().ok_or(PgBouncerUnavailable::NotInstalled)?;
+        let program = keeper::program("pgbouncer").ok_or(PgBouncerUnavailable::NotInstalled)?;
         let user = ServerUser::choose()?;
         let root = user.private_directory("tenancy-pgbouncer-")?;
         let port = if options.loopback { free_port()? } else { PORT };

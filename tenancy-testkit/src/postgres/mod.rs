@@ -9,7 +9,6 @@
 
 mod bouncer;
 mod database;
-mod keeper;
 mod programs;
 mod replica;
 mod server;

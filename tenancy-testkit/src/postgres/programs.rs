@@ -1,6 +1,8 @@
 //! Where the programs are.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+use crate::keeper::search_path;
 
 /// The folder of a server with pgvector: the one that `TENANCY_PGVECTOR_BIN` names, else that of [`postgres`].
 pub(super) fn with_pgvector() -> Option<PathBuf> {
@@ -26,14 +28,4 @@ pub(super) fn postgres() -> Option<PathBuf> {
     versions.sort_unstable_by_key(|(version, _)| std::cmp::Reverse(*version));
     let debian = versions.into_iter().map(|(_, dir)| dir);
     debian.chain(search_path()).find(complete)
-}
-
-/// Debian puts `pgbouncer` where only root looks.
-pub(super) fn pgbouncer() -> Option<PathBuf> {
-    let folders = search_path().into_iter().chain(["/usr/sbin", "/usr/local/sbin"].map(PathBuf::from));
-    folders.map(|folder| folder.join("pgbouncer")).find(|program| Path::is_file(program))
-}
-
-fn search_path() -> Vec<PathBuf> {
-    std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).collect()
 }

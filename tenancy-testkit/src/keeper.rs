@@ -9,10 +9,10 @@ use tempfile::TempDir;
 
 /// Neither Postgres nor PgBouncer runs as root, so root lends them an ordinary user.
 #[derive(Clone, Copy)]
-pub(super) struct ServerUser(Option<(u32, u32)>);
+pub(crate) struct ServerUser(Option<(u32, u32)>);
 
 impl ServerUser {
-    pub(super) fn choose() -> io::Result<Self> {
+    pub(crate) fn choose() -> io::Result<Self> {
         if effective_uid()? != 0 {
             return Ok(Self(None));
         }
@@ -28,7 +28,7 @@ impl ServerUser {
     }
 
     /// A folder that only this user can enter: where `TMPDIR` says, else in memory if there is room, else on disk.
-    pub(super) fn private_directory(self, prefix: &str) -> io::Result<TempDir> {
+    pub(crate) fn private_directory(self, prefix: &str) -> io::Result<TempDir> {
         let base = match std::env::var_os("TMPDIR") {
             None if has_room(Path::new(IN_MEMORY)) => PathBuf::from(IN_MEMORY),
             // A socket's whole path has about a hundred bytes at most.
@@ -41,13 +41,24 @@ impl ServerUser {
         Ok(directory)
     }
 
+    /// A folder that this user owns, unless it is there.
+    #[cfg(feature = "redis")]
+    pub(crate) fn create_folder(self, folder: &Path) -> io::Result<()> {
+        if !folder.is_dir() {
+            std::fs::create_dir(folder)?;
+            self.own(folder)?;
+        }
+        Ok(())
+    }
+
     /// A file that this user owns.
-    pub(super) fn write(self, file: &Path, text: &str) -> io::Result<()> {
+    #[cfg(feature = "pg")]
+    pub(crate) fn write(self, file: &Path, text: &str) -> io::Result<()> {
         std::fs::write(file, text)?;
         self.own(file)
     }
 
-    pub(super) fn command(self, program: &Path) -> Command {
+    pub(crate) fn command(self, program: &Path) -> Command {
         use std::os::unix::process::CommandExt;
         let mut command = Command::new(program);
         if let Self(Some((uid, gid))) = self {
@@ -83,15 +94,30 @@ fn effective_uid() -> io::Result<u32> {
     Ok(tempfile::tempfile()?.metadata()?.uid())
 }
 
+/// A program of the path, or of where Debian puts those that only root is to run.
+pub(crate) fn program(name: &str) -> Option<PathBuf> {
+    let folders = search_path().into_iter().chain(["/usr/sbin", "/usr/local/sbin"].map(PathBuf::from));
+    folders.map(|folder| folder.join(name)).find(|program| program.is_file())
+}
+
+pub(crate) fn search_path() -> Vec<PathBuf> {
+    std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).collect()
+}
+
+/// A port that nobody has just now. Somebody else may take it before the server does; the server then fails and says so.
+pub(crate) fn free_port() -> io::Result<u16> {
+    Ok(std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
+
 /// The shell that keeps a server, and whose input is our life line.
 ///
 /// Whether this value is dropped, the test panics, or the process is killed: the shell sees its input close, stops the
 /// server and removes its folder.
-pub(super) struct Keeper(Child);
+pub(crate) struct Keeper(Child);
 
 impl Keeper {
     /// Runs `program` with its output in [`LOG`] of `directory`; `signal` is the one that asks it to end at once.
-    pub(super) fn start(
+    pub(crate) fn start(
         user: ServerUser,
         directory: &Path,
         signal: &str,
@@ -121,7 +147,7 @@ impl Drop for Keeper {
 }
 
 /// What the server of this folder said.
-pub(super) fn log(directory: &Path) -> String {
+pub(crate) fn log(directory: &Path) -> String {
     std::fs::read_to_string(directory.join(LOG)).unwrap_or_default()
 }
 
