@@ -9,7 +9,7 @@ use tenancy_core::{Entered, ErasureScope, Life, RealmTag, StoreVerdict};
 
 use crate::epoch::Epoch;
 use crate::error::BackendError;
-use crate::key::CacheKey;
+use crate::key::Name;
 use crate::layer::Layer;
 
 /// Keeps entries. Implemented by users, called by the scoped handles only; proved with
@@ -21,17 +21,19 @@ use crate::layer::Layer;
 /// Every method may be dropped at any await; whether it took effect is open then.
 #[async_trait]
 pub trait CacheBackend: Send + Sync + 'static {
-    /// The epoch of the life; a random one, kept, if there is none.
+    /// The epoch of the life, for what is kept elsewhere; a random one, kept, if there is none.
     ///
     /// # Errors
     /// [`BackendError`].
     async fn epoch(&self, scope: &CacheScope<'_>) -> Result<Epoch, BackendError>;
 
-    /// The bytes under a key. Nothing for a key of another scope.
+    /// The bytes under a key, nothing for a key of another scope; and the epoch that entries beside it have to be of, a
+    /// random one, kept, if there is none. The epoch is the one now, not one remembered from an earlier call. A back end may
+    /// keep several for the entries of one life, as long as [`forget`](Self::forget) changes them all.
     ///
     /// # Errors
     /// [`BackendError`].
-    async fn get(&self, scope: &CacheScope<'_>, key: &StoreKey) -> Result<Option<Vec<u8>>, BackendError>;
+    async fn get(&self, scope: &CacheScope<'_>, key: &StoreKey) -> Result<Found, BackendError>;
 
     /// Keeps bytes for at most `ttl`. May keep nothing at all: it is a cache. What comes late for a life that was
     /// forgotten is not kept, or [`left`](Self::left) knows of it.
@@ -48,9 +50,12 @@ pub trait CacheBackend: Send + Sync + 'static {
 
     /// Removes an entry. No error when there is none.
     ///
+    /// Where processes share the back end, the entry's epoch changes with it, so that what a fill puts that began before is
+    /// not found: for so long as such a value could be there at all, `late`.
+    ///
     /// # Errors
     /// [`BackendError`] whenever the entry may still be there.
-    async fn remove(&self, scope: &CacheScope<'_>, key: &StoreKey) -> Result<(), BackendError>;
+    async fn remove(&self, scope: &CacheScope<'_>, key: &StoreKey, late: Duration) -> Result<(), BackendError>;
 
     /// Lets go of everything of the life in one step, its epoch too: the next one is new. The work must not grow with
     /// the number of entries.
@@ -73,7 +78,7 @@ impl<B: CacheBackend + ?Sized> CacheBackend for Arc<B> {
         (**self).epoch(scope).await
     }
 
-    async fn get(&self, scope: &CacheScope<'_>, key: &StoreKey) -> Result<Option<Vec<u8>>, BackendError> {
+    async fn get(&self, scope: &CacheScope<'_>, key: &StoreKey) -> Result<Found, BackendError> {
         (**self).get(scope, key).await
     }
 
@@ -87,8 +92,8 @@ impl<B: CacheBackend + ?Sized> CacheBackend for Arc<B> {
         (**self).put(scope, key, sealed, ttl).await
     }
 
-    async fn remove(&self, scope: &CacheScope<'_>, key: &StoreKey) -> Result<(), BackendError> {
-        (**self).remove(scope, key).await
+    async fn remove(&self, scope: &CacheScope<'_>, key: &StoreKey, late: Duration) -> Result<(), BackendError> {
+        (**self).remove(scope, key, late).await
     }
 
     async fn forget(&self, scope: &CacheScope<'_>) -> Result<(), BackendError> {
@@ -97,6 +102,38 @@ impl<B: CacheBackend + ?Sized> CacheBackend for Arc<B> {
 
     async fn left(&self, scope: &CacheScope<'_>) -> Result<StoreVerdict, BackendError> {
         (**self).left(scope).await
+    }
+}
+
+/// What a back end finds in one step.
+pub struct Found {
+    pub(crate) epoch: Epoch,
+    pub(crate) bytes: Option<Vec<u8>>,
+}
+
+impl Found {
+    /// The bytes under the key, if there are any, and the epoch that goes with them.
+    #[must_use]
+    pub const fn new(epoch: Epoch, bytes: Option<Vec<u8>>) -> Self {
+        Self { epoch, bytes }
+    }
+
+    /// The epoch.
+    #[must_use]
+    pub const fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub fn into_bytes(self) -> Option<Vec<u8>> {
+        self.bytes
+    }
+}
+
+impl fmt::Debug for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Found({:?} bytes, ..)", self.bytes.as_ref().map(Vec::len))
     }
 }
 
@@ -140,6 +177,7 @@ impl fmt::Debug for CacheScope<'_> {
 
 /// Realm and life in hex, each of fixed length. Not derived with the life's key: an erasure must find the entries after
 /// the key is gone.
+#[derive(Clone)]
 pub(crate) struct LifeTag(String);
 
 impl LifeTag {
@@ -151,22 +189,25 @@ impl LifeTag {
         Self(data_encoding::HEXLOWER.encode(&[*realm, *life].concat()))
     }
 
-    pub(crate) fn key(&self, key: &CacheKey) -> StoreKey {
-        self.key_of(key.layer(), key.digest())
+    pub(crate) fn key(&self, name: &Name) -> StoreKey {
+        self.key_of(name.layer(), name.digest())
     }
 
     pub(crate) fn key_of(&self, layer: Layer, digest: &[u8; 32]) -> StoreKey {
-        let text = format!("tc1:{{{}}}:{}:{}", self.0, layer.name(), data_encoding::HEXLOWER.encode(digest));
-        StoreKey { text, layer }
+        let part = digest[0] >> 4;
+        let digest = data_encoding::HEXLOWER.encode(digest);
+        StoreKey { text: format!("tc1:{{{}.{part:x}}}:{}:{digest}", self.0, layer.name()), layer, part }
     }
 }
 
-/// The name of an entry in a back end: `tc1:{TAG}:LAYER:DIGEST` with TAG as in [`CacheScope::tag`], a layer's name and
-/// 64 hex digits. Nothing in it needs escaping in a pattern or a tag, and the braces keep a life in one cluster slot.
+/// The name of an entry in a back end: `tc1:{TAG.B}:LAYER:DIGEST` with TAG as in [`CacheScope::tag`], B the first of the
+/// digest's 64 hex digits, and a layer's name. Nothing in it needs escaping in a pattern or a tag, and the braces keep a
+/// sixteenth of a life in one cluster slot.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct StoreKey {
     text: String,
     layer: Layer,
+    part: u8,
 }
 
 impl StoreKey {
@@ -185,7 +226,13 @@ impl StoreKey {
     /// Whether the key belongs to a scope.
     #[must_use]
     pub fn is_of(&self, scope: &CacheScope<'_>) -> bool {
-        self.text.strip_prefix("tc1:{").and_then(|rest| rest.split_once('}')).is_some_and(|(tag, _)| tag == scope.tag)
+        self.text.strip_prefix("tc1:{").and_then(|rest| rest.split_once('.')).is_some_and(|(tag, _)| tag == scope.tag)
+    }
+
+    /// Which sixteenth of the life.
+    #[must_use]
+    pub const fn part(&self) -> u8 {
+        self.part
     }
 }
 

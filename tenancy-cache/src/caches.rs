@@ -15,10 +15,10 @@ use tenancy_core::{
 
 use crate::backend::{CacheBackend, CacheScope, LifeTag};
 use crate::error::{BackendError, Bypass, CacheError};
-use crate::key::{CacheKey, EngineSalt, Moment, Read, derive};
+use crate::key::{EngineSalt, Moment, Name, Read, Versions, derive, name};
 use crate::layer::Layer;
 use crate::life::{LayerState, LifeState, Lives};
-use crate::parts::{EmbeddingParts, EngineParts, KeyParts, ResponseParts, RetrievalParts};
+use crate::parts::{EmbeddingParts, EngineParts, EntryParts, ResponseParts, RetrievalParts};
 use crate::settings::CacheSettings;
 use crate::stats::{CacheStats, Counters};
 use crate::tenant_layer::TenantLayer;
@@ -229,7 +229,7 @@ impl Scope {
         within(self.shared.settings.wait(), call).await.unwrap_or_else(|late| Err(BackendError::new(late)))
     }
 
-    /// Reads the epoch and, for a layer that follows the documents, their version and those of shared corpora.
+    /// The epoch, and for a layer that follows the documents their version and those of shared corpora.
     pub(crate) async fn moment(
         &self,
         entered: &Entered<'_>,
@@ -238,12 +238,17 @@ impl Scope {
     ) -> Result<Moment, CacheError> {
         let scope = CacheScope::entered(entered, &self.state.tag);
         let epoch = self.ask(self.backend().epoch(&scope)).await.map_err(|_| Bypass::Backend)?;
+        let versions = self.versions(entered, layer, corpora).await?;
+        Ok(Moment::new(entered.context(), Read { realm: self.shared.realm, epoch, versions }))
+    }
+
+    async fn versions(&self, entered: &Entered<'_>, layer: Layer, corpora: &[Corpus]) -> Result<Versions, CacheError> {
         let corpus = if layer.follows_corpus() { Some(self.version(entered.corpus_version()).await?) } else { None };
         let mut shared = HashMap::with_capacity(corpora.len());
         for corpus in corpora {
             shared.insert(corpus.life(), self.version(entered.version_of(corpus)).await?);
         }
-        Ok(Moment::new(entered.context(), Read { realm: self.shared.realm, epoch, corpus, shared }))
+        Ok(Versions { corpus, shared })
     }
 
     /// A version of documents, or why the cache is bypassed without one.
@@ -259,13 +264,10 @@ impl Scope {
         }
     }
 
-    /// The key of an entry at this moment.
-    pub(crate) async fn key<P>(&self, entered: &Entered<'_>, parts: &P) -> Result<CacheKey, CacheError>
-    where
-        P: KeyParts<Key = CacheKey>,
-    {
-        let moment = self.moment(entered, P::LAYER, parts.corpora()).await?;
-        derive(entered.context(), &moment, parts)
+    /// The name of an entry at this moment.
+    pub(crate) async fn name<P: EntryParts>(&self, entered: &Entered<'_>, parts: &P) -> Result<Name, CacheError> {
+        let versions = self.versions(entered, P::LAYER, parts.corpora()).await?;
+        name(entered.context(), self.shared.realm, &versions, parts)
     }
 
     /// Ends a call that reads, or that fills the cache: what is kept is derived, so a fill is no change of data.

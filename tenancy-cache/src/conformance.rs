@@ -16,6 +16,7 @@ use tenancy_core::StoreVerdict;
 use uuid::Uuid;
 
 use crate::backend::{CacheBackend, CacheScope, LifeTag, StoreKey};
+use crate::epoch::Epoch;
 use crate::error::BackendError;
 use crate::layer::Layer;
 
@@ -30,6 +31,39 @@ pub async fn all(backend: &dyn CacheBackend) {
     forgets_everything_of_one_life(backend).await;
     is_honest_about_late_puts(backend).await;
     lets_entries_expire(backend).await;
+}
+
+/// What a back end must do beside [`all`] that several processes share: `one` and `other` are on the same store.
+///
+/// # Panics
+/// As [`all`].
+pub async fn shared(one: &dyn CacheBackend, other: &dyn CacheBackend) {
+    let life = Made::new(one).await;
+    let there = Made { backend: other, tag: life.tag.clone() };
+    assert!(done(one.epoch(&life.scope()).await) == done(other.epoch(&there.scope()).await), "they agree on an epoch");
+    for n in 0..100 {
+        assert!(life.epoch_of(n).await == there.epoch_of(n).await, "they agree on an entry's epoch");
+    }
+    let key = life.key(Layer::Retrieval, 1);
+    life.put(&key, b"kept").await;
+    assert_eq!(there.get(&key).await, Some(b"kept".to_vec()), "what one puts the other finds");
+
+    // A fill that began before a removal in another process lands after it.
+    let (before, neighbour) = (life.epoch_of(1).await, life.epoch_of(2).await);
+    done(other.remove(&there.scope(), &key, LATE).await);
+    assert_eq!(life.get(&key).await, None, "what one removes the other does not find");
+    for (who, life) in [("the one", &life), ("the other", &there)] {
+        assert!(life.epoch_of(1).await != before, "{who}: a fill from before the removal counts no more");
+        assert!(life.epoch_of(2).await == neighbour, "{who}: its neighbour's does");
+    }
+    done(other.remove(&there.scope(), &key, LATE).await);
+    let again = life.epoch_of(1).await;
+    assert!(again != before && again == there.epoch_of(1).await, "nor after another removal");
+
+    let before = life.epoch_of(1).await;
+    done(other.forget(&there.scope()).await);
+    assert!(![before, neighbour].contains(&life.epoch_of(1).await), "what one forgets the other does");
+    assert!(![before, neighbour].contains(&life.epoch_of(2).await), "what one forgets the other does");
 }
 
 /// What was put is found, byte for byte, until it is replaced or removed.
@@ -47,9 +81,9 @@ pub async fn keeps_and_removes(backend: &dyn CacheBackend) {
         assert_eq!(life.get(&key).await, Some(b"second".to_vec()), "the last put counts");
         assert_eq!(life.get(&life.key(layer, 2)).await, None, "another digest is another entry");
         assert_eq!(life.get(&life.key(Layer::Tool, 1)).await, None, "another layer is another entry");
-        done(backend.remove(&life.scope(), &key).await);
+        done(backend.remove(&life.scope(), &key, LATE).await);
         assert_eq!(life.get(&key).await, None, "what was removed is gone");
-        done(backend.remove(&life.scope(), &key).await);
+        done(backend.remove(&life.scope(), &key, LATE).await);
     }
 }
 
@@ -65,7 +99,7 @@ pub async fn keeps_lives_apart(backend: &dyn CacheBackend) {
     assert_eq!(b.get(&key_a).await, None, "a key of another scope finds nothing");
     b.put(&key_b, b"b").await;
     assert_eq!(a.get(&key_a).await, Some(b"a".to_vec()));
-    done(backend.remove(&b.scope(), &key_b).await);
+    done(backend.remove(&b.scope(), &key_b, LATE).await);
     assert_eq!(a.get(&key_a).await, Some(b"a".to_vec()), "removing one leaves the other");
 }
 
@@ -78,8 +112,21 @@ pub async fn keeps_one_epoch_until_it_forgets(backend: &dyn CacheBackend) {
     let first = done(backend.epoch(&a.scope()).await);
     assert!(first == done(backend.epoch(&a.scope()).await), "an epoch stays");
     assert!(first != done(backend.epoch(&b.scope()).await), "each life has its own");
+    let mut before = Vec::new();
+    for n in 0..100 {
+        before.push(a.epoch_of(n).await);
+    }
+    let kept = b.epoch_of(0).await;
+    for n in 0..100 {
+        assert!(a.epoch_of(n).await == before[usize::from(n)], "an entry's epoch stays");
+        assert!(b.epoch_of(n).await != before[usize::from(n)], "each life has its own for its entries");
+    }
     done(backend.forget(&a.scope()).await);
     assert!(first != done(backend.epoch(&a.scope()).await), "a forgotten life has a new epoch");
+    for n in 0..100 {
+        assert!(!before.contains(&a.epoch_of(n).await), "so have all of its entries");
+    }
+    assert!(b.epoch_of(0).await == kept, "another life's stays");
 }
 
 /// After it forgot a life nothing of it is found, and everything of another life is.
@@ -115,7 +162,7 @@ pub async fn is_honest_about_late_puts(backend: &dyn CacheBackend) {
     let life = Made::new(backend).await;
     let key = life.key(Layer::Response, 1);
     done(backend.forget(&life.scope()).await);
-    life.put(&key, b"late").await;
+    done(backend.put(&life.scope(), &key, b"late".to_vec(), LATE).await);
     if life.get(&key).await.is_some() {
         assert!(done(backend.left(&life.scope()).await) != StoreVerdict::Verified, "a late put is still there");
     }
@@ -128,13 +175,17 @@ pub async fn is_honest_about_late_puts(backend: &dyn CacheBackend) {
 pub async fn lets_entries_expire(backend: &dyn CacheBackend) {
     let life = Made::new(backend).await;
     let (short, long) = (life.key(Layer::Response, 1), life.key(Layer::Response, 2));
-    done(backend.put(&life.scope(), &short, b"short".to_vec(), Duration::from_secs(2)).await);
     life.put(&long, b"long").await;
+    assert_eq!(life.get(&short).await, None, "nothing was put");
+    done(backend.put(&life.scope(), &short, b"short".to_vec(), Duration::from_secs(2)).await);
     assert_eq!(life.get(&short).await, Some(b"short".to_vec()), "it is there in its time");
     tokio::time::sleep(Duration::from_millis(2500)).await;
     assert_eq!(life.get(&short).await, None, "an entry is gone after its time");
     assert_eq!(life.get(&long).await, Some(b"long".to_vec()), "one with more time is not");
 }
+
+/// How long after a removal a fill from before it may be there.
+const LATE: Duration = Duration::from_secs(60);
 
 /// A life that exists here only.
 struct Made<'b> {
@@ -158,10 +209,17 @@ impl<'b> Made<'b> {
     }
 
     async fn get(&self, key: &StoreKey) -> Option<Vec<u8>> {
-        done(self.backend.get(&self.scope(), key).await)
+        done(self.backend.get(&self.scope(), key).await).bytes
     }
 
+    /// That of the nth entry.
+    async fn epoch_of(&self, n: u8) -> Epoch {
+        done(self.backend.get(&self.scope(), &self.key(Layer::Retrieval, n)).await).epoch
+    }
+
+    /// As the layers do: after a look.
     async fn put(&self, key: &StoreKey, sealed: &[u8]) {
+        let _found = done(self.backend.get(&self.scope(), key).await);
         done(self.backend.put(&self.scope(), key, sealed.to_vec(), Duration::from_secs(60)).await);
     }
 }

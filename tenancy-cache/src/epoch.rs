@@ -1,4 +1,4 @@
-//! The cache epoch: one random word per life, in every key.
+//! The cache epoch: one random word per life, to which every value is sealed.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use uuid::Uuid;
 /// The epoch of one life's entries. The back end keeps it beside them, so a flush reaches every process that shares the
 /// back end. Random and not counted: a counter that is lost starts again and brings back what it named before; a lost
 /// epoch only leaves a cold cache.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Epoch(Uuid);
 
 impl Epoch {
@@ -23,14 +23,16 @@ impl Epoch {
         Self(Uuid::from_bytes(bytes))
     }
 
+    /// Another word wherever either is another.
+    #[cfg(feature = "redis")]
+    pub(crate) fn and(self, word: [u8; 16]) -> Self {
+        Self(Uuid::from_u128(self.0.as_u128() ^ u128::from_be_bytes(word)))
+    }
+
     /// The bytes to keep.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 16] {
         self.0.as_bytes()
-    }
-
-    pub(crate) const fn uuid(self) -> Uuid {
-        self.0
     }
 }
 

@@ -65,4 +65,16 @@ impl BackendError {
     pub fn new(error: impl Into<BoxError>) -> Self {
         Self(Reason::foreign(error))
     }
+
+    /// Wraps an error whose text may be told.
+    pub fn told(error: impl Tellable) -> Self {
+        Self(Reason::told(error))
+    }
+}
+
+#[cfg(feature = "redis")]
+impl From<crate::redis::RedisError> for BackendError {
+    fn from(error: crate::redis::RedisError) -> Self {
+        Self::told(error)
+    }
 }

@@ -87,7 +87,7 @@ mod tests {
     async fn a_flight_is_gone_when_its_last_seat_is() {
         let tenants = tenancy_testkit::TestTenants::new().await;
         let digest = tenants.context("acme").await.derive(&tenancy_core::Fields::new()).unwrap();
-        let key = CacheKey::new(Layer::Response, digest);
+        let key = CacheKey::new(Layer::Response, digest, crate::Epoch::random());
         let flights = Flights::default();
         let first = flights.join(key);
         let second = flights.join(key);

@@ -2,11 +2,14 @@
 //!
 //! ```text
 //! 1 key schema | 2 realm | 3 life | 4 layer | 5 visibility | 6 parts | 7 shared corpora      the question
-//! 8 cache epoch | 9 corpus version, if the layer follows it | 10 those of shared corpora     the moment
+//! 8 cache epoch, of a salt | 9 corpus version, if the layer follows it | 10 those of shared corpora     the moment
 //! ```
 //!
 //! Encoded by [`Fields`] and hashed once under a key that only the life has. The realm and the life are in the key *of*
 //! the hash as well; they are written out so that two that should differ do even when a key store confuses them.
+//!
+//! An entry has a name, which is that hash, and a key, which is the name at an epoch: what is kept under the name is sealed
+//! to the key. So one question to a store finds the entry and the epoch that it has to be of.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -17,8 +20,8 @@ use tenancy_core::{CorpusVersion, Fields, Life, RealmTag, Scoped, TenantContext}
 use crate::epoch::Epoch;
 use crate::error::{Bypass, CacheError};
 use crate::layer::Layer;
-use crate::parts::KeyParts;
 use crate::parts::sealed::ThisCrate;
+use crate::parts::{EntryParts, KeyParts};
 
 /// Derives the key of an entry, or the salt of an engine, from who asks, when, and everything that shapes the answer.
 /// There is no other way to a key: `lookup`, `put` and `invalidate` all come through here.
@@ -28,23 +31,43 @@ use crate::parts::sealed::ThisCrate;
 /// for other shared corpora;
 /// [`CacheError::NoQuestion`]; [`CacheError::Denied`] as for any use of a context, and for another tenant's moment.
 pub fn derive<P: KeyParts>(context: &TenantContext, moment: &Moment, parts: &P) -> Result<P::Key, CacheError> {
-    let read = moment.0.peek(context)?;
-    let mut fields = encode(read.realm.as_bytes(), context, parts)?;
-    let corpus = match (P::LAYER.follows_corpus(), read.corpus) {
+    let Read { realm, epoch, versions } = moment.0.peek(context)?;
+    let hashed = if P::LAYER.has_entries() { None } else { Some(*epoch) };
+    Ok(P::key(digest(context, *realm, versions, hashed, parts)?, *epoch, ThisCrate(())))
+}
+
+/// The name of an entry.
+pub(crate) fn name<P: EntryParts>(
+    context: &TenantContext,
+    realm: RealmTag,
+    versions: &Versions,
+    parts: &P,
+) -> Result<Name, CacheError> {
+    Ok(Name { layer: P::LAYER, digest: digest(context, realm, versions, None, parts)? })
+}
+
+fn digest<P: KeyParts>(
+    context: &TenantContext,
+    realm: RealmTag,
+    versions: &Versions,
+    epoch: Option<Epoch>,
+    parts: &P,
+) -> Result<Digest<P::Purpose>, CacheError> {
+    let mut fields = encode(realm.as_bytes(), context, parts)?;
+    let corpus = match (P::LAYER.follows_corpus(), versions.corpus) {
         (true, None) => return Err(Bypass::CorpusUnknown.into()),
         (true, corpus) => corpus,
         (false, _) => None,
     };
-    let shared: Option<Vec<_>> = parts.corpora().iter().map(|corpus| read.shared.get(&corpus.life())).collect();
+    let shared: Option<Vec<_>> = parts.corpora().iter().map(|corpus| versions.shared.get(&corpus.life())).collect();
     let shared = shared.ok_or(Bypass::CorpusUnknown)?;
-    fields.uuid(8, read.epoch.uuid()).opt_bytes(9, corpus.as_ref().map(|v| v.as_bytes().as_slice())).list(
-        10,
-        shared,
-        |f, version| {
+    fields
+        .opt_bytes(8, epoch.as_ref().map(|epoch| epoch.as_bytes().as_slice()))
+        .opt_bytes(9, corpus.as_ref().map(|v| v.as_bytes().as_slice()))
+        .list(10, shared, |f, version| {
             f.bytes(1, version.as_bytes());
-        },
-    );
-    Ok(P::key(context.derive::<P::Purpose>(&fields)?, ThisCrate(())))
+        });
+    Ok(context.derive::<P::Purpose>(&fields)?)
 }
 
 /// Names the question without the moment: the same before and after a write or a flush. It finds no entry.
@@ -79,6 +102,12 @@ pub struct Moment(Scoped<Read>);
 pub(crate) struct Read {
     pub(crate) realm: RealmTag,
     pub(crate) epoch: Epoch,
+    pub(crate) versions: Versions,
+}
+
+/// The versions of the documents that an answer may come from: the tenant's own, for a layer that follows them, and those of
+/// shared corpora.
+pub(crate) struct Versions {
     pub(crate) corpus: Option<CorpusVersion>,
     pub(crate) shared: HashMap<Life, CorpusVersion>,
 }
@@ -95,22 +124,15 @@ impl fmt::Debug for Moment {
     }
 }
 
-/// The key of an entry. Opaque: not made from text or bytes, not read back, and `Debug` shows nothing of it. Don't hand
-/// a form of it to clients: a key that two callers can compare is an oracle (LiteLLM 29955).
+/// Under which an entry is looked for: everything but the epoch.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct CacheKey {
+pub(crate) struct Name {
     layer: Layer,
     digest: Digest<purpose::CacheKey>,
 }
 
-impl CacheKey {
-    pub(crate) const fn new(layer: Layer, digest: Digest<purpose::CacheKey>) -> Self {
-        Self { layer, digest }
-    }
-
-    /// The layer.
-    #[must_use]
-    pub const fn layer(&self) -> Layer {
+impl Name {
+    pub(crate) const fn layer(&self) -> Layer {
         self.layer
     }
 
@@ -118,10 +140,46 @@ impl CacheKey {
         self.digest.as_bytes()
     }
 
-    /// What a value under this key is sealed to: the whole digest, the layer and the schema of values.
+    pub(crate) const fn at(self, epoch: Epoch) -> CacheKey {
+        CacheKey { name: self, epoch }
+    }
+}
+
+/// The key of an entry. Opaque: not made from text or bytes, not read back, and `Debug` shows nothing of it. Don't hand
+/// a form of it to clients: a key that two callers can compare is an oracle (LiteLLM 29955).
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct CacheKey {
+    name: Name,
+    epoch: Epoch,
+}
+
+impl CacheKey {
+    pub(crate) const fn new(layer: Layer, digest: Digest<purpose::CacheKey>, epoch: Epoch) -> Self {
+        Name { layer, digest }.at(epoch)
+    }
+
+    /// The layer.
+    #[must_use]
+    pub const fn layer(&self) -> Layer {
+        self.name.layer
+    }
+
+    pub(crate) const fn name(&self) -> &Name {
+        &self.name
+    }
+
+    pub(crate) const fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// What a value under this key is sealed to: the whole digest, the layer, the schema of values and the epoch.
     pub(crate) fn place(&self) -> Fields {
         let mut place = Fields::new();
-        place.bytes(1, self.digest()).u64(2, self.layer.tag()).u64(3, u64::from(VALUE_SCHEMA));
+        place
+            .bytes(1, self.name.digest())
+            .u64(2, self.name.layer.tag())
+            .u64(3, u64::from(VALUE_SCHEMA))
+            .bytes(4, self.epoch.as_bytes());
         place
     }
 }
@@ -158,10 +216,10 @@ impl fmt::Debug for EngineSalt {
 }
 
 /// Changes whenever the meaning of an encoded part does: entries of an older one are never found again.
-const KEY_SCHEMA: u64 = 2;
+const KEY_SCHEMA: u64 = 3;
 
 /// The form of sealed values.
-pub(crate) const VALUE_SCHEMA: u16 = 1;
+pub(crate) const VALUE_SCHEMA: u16 = 2;
 
 #[cfg(test)]
 mod tests;

@@ -48,6 +48,14 @@ impl Layer {
         }
     }
 
+    /// Whether it keeps entries with us. The engine's are its own: what keeps them apart is in its salt.
+    pub(crate) const fn has_entries(self) -> bool {
+        match self {
+            Self::Response | Self::Retrieval | Self::Embedding | Self::Tool | Self::Semantic => true,
+            Self::Engine => false,
+        }
+    }
+
     pub(crate) const fn tag(self) -> u64 {
         self as u64
     }

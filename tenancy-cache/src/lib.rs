@@ -67,7 +67,7 @@
 //!
 //! # Features
 //!
-//! None.
+//! `redis`: [`RedisBackend`](redis::RedisBackend), on one server or a cluster.
 //!
 //! # MSRV
 //!
@@ -86,13 +86,15 @@ mod layer;
 mod life;
 mod memory;
 mod parts;
+#[cfg(feature = "redis")]
+pub mod redis;
 mod settings;
 mod slot;
 mod stats;
 mod tenant_layer;
 
 // The public interface is:
-pub use backend::{CacheBackend, CacheScope, StoreKey};
+pub use backend::{CacheBackend, CacheScope, Found, StoreKey};
 pub use caches::{Caches, STORE, TenantCaches};
 pub use canonical::{CanonicalJson, JsonError, canonical_json};
 pub use epoch::Epoch;
@@ -100,7 +102,9 @@ pub use error::{BackendError, Bypass, CacheError};
 pub use key::{CacheKey, EngineSalt, Moment, derive};
 pub use layer::Layer;
 pub use memory::MemoryBackend;
-pub use parts::{EmbeddingParts, EngineParts, KeyParts, ResponseParts, RetrievalParts, SemanticParts, ToolParts};
+pub use parts::{
+    EmbeddingParts, EngineParts, EntryParts, KeyParts, ResponseParts, RetrievalParts, SemanticParts, ToolParts,
+};
 pub use settings::CacheSettings;
 pub use slot::{Put, Slot};
 pub use stats::{CacheStats, LayerStats};

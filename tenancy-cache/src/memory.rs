@@ -10,7 +10,7 @@ use moka::Expiry;
 use moka::future::Cache;
 use tenancy_core::StoreVerdict;
 
-use crate::backend::{CacheBackend, CacheScope, StoreKey};
+use crate::backend::{CacheBackend, CacheScope, Found, StoreKey};
 use crate::epoch::Epoch;
 use crate::error::BackendError;
 use crate::graveyard::Graveyard;
@@ -75,6 +75,19 @@ impl MemoryBackend {
     fn partition(&self, scope: &CacheScope<'_>) -> Option<Cache<StoreKey, Entry>> {
         self.lock().touch(scope.tag()).map(|partition| partition.entries.clone())
     }
+
+    fn partition_or_new(&self, scope: &CacheScope<'_>) -> Partition {
+        let mut partitions = self.lock();
+        if let Some(partition) = partitions.touch(scope.tag()) {
+            return partition.clone();
+        }
+        let evicted = if partitions.by_tag.len() >= self.lives { partitions.evict() } else { None };
+        let fresh = Partition::new(self.budget, partitions.uses);
+        partitions.by_tag.insert(scope.tag().to_owned(), fresh.clone());
+        drop(partitions);
+        self.bury(evicted);
+        fresh
+    }
 }
 
 impl Partitions {
@@ -109,24 +122,12 @@ impl Partition {
 #[async_trait]
 impl CacheBackend for MemoryBackend {
     async fn epoch(&self, scope: &CacheScope<'_>) -> Result<Epoch, BackendError> {
-        let mut partitions = self.lock();
-        if let Some(partition) = partitions.touch(scope.tag()) {
-            return Ok(partition.epoch);
-        }
-        let evicted = if partitions.by_tag.len() >= self.lives { partitions.evict() } else { None };
-        let fresh = Partition::new(self.budget, partitions.uses);
-        let epoch = fresh.epoch;
-        partitions.by_tag.insert(scope.tag().to_owned(), fresh);
-        drop(partitions);
-        self.bury(evicted);
-        Ok(epoch)
+        Ok(self.partition_or_new(scope).epoch)
     }
 
-    async fn get(&self, scope: &CacheScope<'_>, key: &StoreKey) -> Result<Option<Vec<u8>>, BackendError> {
-        match self.partition(scope) {
-            Some(entries) => Ok(entries.get(key).await.map(|entry| entry.sealed.to_vec())),
-            None => Ok(None),
-        }
+    async fn get(&self, scope: &CacheScope<'_>, key: &StoreKey) -> Result<Found, BackendError> {
+        let Partition { epoch, entries, .. } = self.partition_or_new(scope);
+        Ok(Found::new(epoch, entries.get(key).await.map(|entry| entry.sealed.to_vec())))
     }
 
     async fn put(
@@ -136,14 +137,14 @@ impl CacheBackend for MemoryBackend {
         sealed: Vec<u8>,
         ttl: Duration,
     ) -> Result<(), BackendError> {
-        // Only `epoch` makes a partition: what comes after a life was forgotten finds none.
+        // Only a look makes a partition: what comes after a life was forgotten finds none.
         if let Some(entries) = self.partition(scope).filter(|_| key.is_of(scope)) {
             entries.insert(key.clone(), Entry { sealed: sealed.into(), ttl }).await;
         }
         Ok(())
     }
 
-    async fn remove(&self, scope: &CacheScope<'_>, key: &StoreKey) -> Result<(), BackendError> {
+    async fn remove(&self, scope: &CacheScope<'_>, key: &StoreKey, _late: Duration) -> Result<(), BackendError> {
         if let Some(entries) = self.partition(scope) {
             entries.invalidate(key).await;
         }

@@ -9,6 +9,7 @@ use tenancy_core::purpose::{self, DataPurpose, Digest};
 use tenancy_core::{Corpus, Fields, Visibility};
 
 use crate::canonical::CanonicalJson;
+use crate::epoch::Epoch;
 use crate::error::CacheError;
 use crate::key::{CacheKey, EngineSalt};
 use crate::layer::Layer;
@@ -25,8 +26,13 @@ pub trait KeyParts: sealed::Encode + Send + Sync {
     fn corpora(&self) -> &[Corpus];
 }
 
+/// The parts of a layer that keeps entries with us, as all do but the engine's.
+pub trait EntryParts: KeyParts<Key = CacheKey, Purpose = purpose::CacheKey> {}
+
+impl<P: KeyParts<Key = CacheKey, Purpose = purpose::CacheKey>> EntryParts for P {}
+
 pub(crate) mod sealed {
-    use super::{CacheError, DataPurpose, Digest, Fields};
+    use super::{CacheError, DataPurpose, Digest, Epoch, Fields};
 
     /// Shown by whoever turns a digest into a key. A bound on a sealed trait brings its functions into scope for
     /// everybody, so what must stay in this crate asks for a value that only this crate can make.
@@ -38,7 +44,7 @@ pub(crate) mod sealed {
         type Purpose: DataPurpose;
         type Key;
         fn encode(&self, fields: &mut Fields) -> Result<(), CacheError>;
-        fn key(digest: Digest<Self::Purpose>, by: ThisCrate) -> Self::Key;
+        fn key(digest: Digest<Self::Purpose>, epoch: Epoch, by: ThisCrate) -> Self::Key;
     }
 }
 
@@ -97,8 +103,8 @@ impl sealed::Encode for ResponseParts {
         Ok(())
     }
 
-    fn key(digest: Digest<Self::Purpose>, _: sealed::ThisCrate) -> CacheKey {
-        CacheKey::new(Layer::Response, digest)
+    fn key(digest: Digest<Self::Purpose>, epoch: Epoch, _: sealed::ThisCrate) -> CacheKey {
+        CacheKey::new(Layer::Response, digest, epoch)
     }
 }
 
@@ -137,8 +143,8 @@ impl sealed::Encode for RetrievalParts {
         Ok(())
     }
 
-    fn key(digest: Digest<Self::Purpose>, _: sealed::ThisCrate) -> CacheKey {
-        CacheKey::new(Layer::Retrieval, digest)
+    fn key(digest: Digest<Self::Purpose>, epoch: Epoch, _: sealed::ThisCrate) -> CacheKey {
+        CacheKey::new(Layer::Retrieval, digest, epoch)
     }
 }
 
@@ -172,8 +178,8 @@ impl sealed::Encode for EmbeddingParts {
         Ok(())
     }
 
-    fn key(digest: Digest<Self::Purpose>, _: sealed::ThisCrate) -> CacheKey {
-        CacheKey::new(Layer::Embedding, digest)
+    fn key(digest: Digest<Self::Purpose>, epoch: Epoch, _: sealed::ThisCrate) -> CacheKey {
+        CacheKey::new(Layer::Embedding, digest, epoch)
     }
 }
 
@@ -205,8 +211,8 @@ impl sealed::Encode for ToolParts {
         Ok(())
     }
 
-    fn key(digest: Digest<Self::Purpose>, _: sealed::ThisCrate) -> CacheKey {
-        CacheKey::new(Layer::Tool, digest)
+    fn key(digest: Digest<Self::Purpose>, epoch: Epoch, _: sealed::ThisCrate) -> CacheKey {
+        CacheKey::new(Layer::Tool, digest, epoch)
     }
 }
 
@@ -254,8 +260,8 @@ impl sealed::Encode for SemanticParts {
         Ok(())
     }
 
-    fn key(digest: Digest<Self::Purpose>, _: sealed::ThisCrate) -> CacheKey {
-        CacheKey::new(Layer::Semantic, digest)
+    fn key(digest: Digest<Self::Purpose>, epoch: Epoch, _: sealed::ThisCrate) -> CacheKey {
+        CacheKey::new(Layer::Semantic, digest, epoch)
     }
 }
 
@@ -279,7 +285,7 @@ impl sealed::Encode for EngineParts {
         Ok(())
     }
 
-    fn key(digest: Digest<Self::Purpose>, _: sealed::ThisCrate) -> EngineSalt {
+    fn key(digest: Digest<Self::Purpose>, _: Epoch, _: sealed::ThisCrate) -> EngineSalt {
         EngineSalt::new(&digest)
     }
 }

@@ -10,12 +10,13 @@ use tenancy_core::purpose::CacheValue;
 use tenancy_core::{Denial, Entered, Zeroizing};
 use tokio::sync::MutexGuard;
 
-use crate::backend::CacheScope;
+use crate::backend::{CacheScope, Found};
 use crate::caches::Scope;
+use crate::epoch::Epoch;
 use crate::error::{Bypass, CacheError};
 use crate::flight::{Flight, Landed};
-use crate::key::{CacheKey, VALUE_SCHEMA};
-use crate::tenant_layer::is_integrity;
+use crate::key::{CacheKey, Name, VALUE_SCHEMA};
+use crate::tenant_layer::{Lookup, is_integrity};
 
 /// The reserved place of a value: it holds the key that was derived when the question was asked, so a value computed
 /// from older documents, or for fewer eyes, can't end up under another one.
@@ -37,8 +38,16 @@ pub enum Put {
 }
 
 impl<V: Serialize + DeserializeOwned + Send + Sync> Slot<V> {
-    pub(crate) const fn new(scope: Scope, key: CacheKey, generation: u64) -> Self {
-        Self { scope, key, generation, types: PhantomData }
+    /// Looks under a name, once: what the back end has there, and the epoch that it has to be of.
+    pub(crate) async fn look(
+        scope: &Scope,
+        entered: &Entered<'_>,
+        name: Name,
+        generation: u64,
+    ) -> Result<Lookup<V>, CacheError> {
+        let (epoch, value) = read(scope, entered, &name).await?;
+        let slot = || Self { scope: scope.clone(), key: name.at(epoch), generation, types: PhantomData };
+        Ok(value.map_or_else(|| Lookup::Miss(slot()), Lookup::Hit))
     }
 
     /// Keeps the value, sealed for this key. Dropped at any await it is kept or not.
@@ -64,7 +73,8 @@ impl<V: Serialize + DeserializeOwned + Send + Sync> Slot<V> {
         let context = entered.context();
         let expires = context.now() + limits.ttl + MARGIN;
         let sealed = context.seal::<CacheValue>(VALUE_SCHEMA, &self.key.place(), Some(expires), json)?;
-        if sealed.as_bytes().len() > limits.size {
+        let kept = [self.key.epoch().as_bytes(), sealed.as_bytes()].concat();
+        if kept.len() > limits.size {
             return Err(Bypass::TooLarge.into());
         }
         let layer = self.scope.state.layer(self.key.layer());
@@ -73,27 +83,10 @@ impl<V: Serialize + DeserializeOwned + Send + Sync> Slot<V> {
             return Err(Bypass::Invalidated.into());
         }
         let tag = &self.scope.state.tag;
-        let (scope, key) = (CacheScope::entered(entered, tag), tag.key(&self.key));
-        let put = self.scope.ask(self.scope.backend().put(&scope, &key, sealed.into_bytes(), limits.ttl)).await;
+        let (scope, key) = (CacheScope::entered(entered, tag), tag.key(self.key.name()));
+        let put = self.scope.ask(self.scope.backend().put(&scope, &key, kept, limits.ttl)).await;
         drop(landing);
         put.map_err(|_| Bypass::Backend.into())
-    }
-
-    /// The value under the key, if there is one that opens.
-    pub(crate) async fn read(&self, entered: &Entered<'_>) -> Result<Option<V>, CacheError> {
-        let tag = &self.scope.state.tag;
-        let (scope, key) = (CacheScope::entered(entered, tag), tag.key(&self.key));
-        let found = self.scope.ask(self.scope.backend().get(&scope, &key)).await.map_err(|_| Bypass::Backend)?;
-        let Some(sealed) = found else { return Ok(None) };
-        match entered.context().open::<CacheValue>(VALUE_SCHEMA, &self.key.place(), &sealed) {
-            // A value of an older form of `V` is no value.
-            Ok(json) => Ok(serde_json::from_slice(&json).ok()),
-            Err(denial) if is_integrity(&denial) => {
-                self.scope.shared.counters.of(self.key.layer()).integrity_misses.count();
-                Ok(None)
-            }
-            Err(denial) => Err(denial.into()),
-        }
     }
 
     /// Waits for a turn, then takes the value that somebody else computed, or computes it.
@@ -142,11 +135,38 @@ impl<V: Serialize + DeserializeOwned + Send + Sync> Slot<V> {
             return Ok(None);
         }
         let entered = self.scope.pass.enter("cache.lookup").await?;
-        let found = self.read(&entered).await;
+        let found = read(&self.scope, &entered, self.key.name()).await;
         match self.scope.end(entered, found) {
             Err(CacheError::Bypassed(_)) => Ok(None),
-            other => other,
+            other => Ok(other?.1),
         }
+    }
+}
+
+/// The epoch of a name's entries, and the value under it if there is one that opens and is of that epoch.
+///
+/// A value says its epoch in the clear. It is opened under the one it names: what does not open was not kept here, and what
+/// opens and is of another epoch was flushed.
+async fn read<V: DeserializeOwned>(
+    scope: &Scope,
+    entered: &Entered<'_>,
+    name: &Name,
+) -> Result<(Epoch, Option<V>), CacheError> {
+    let tag = &scope.state.tag;
+    let (of_call, key) = (CacheScope::entered(entered, tag), tag.key(name));
+    let Found { epoch, bytes } = scope.ask(scope.backend().get(&of_call, &key)).await.map_err(|_| Bypass::Backend)?;
+    let Some(bytes) = bytes else { return Ok((epoch, None)) };
+    let (named, sealed) = bytes.split_first_chunk().unwrap_or((&[0; 16], &[]));
+    let named = Epoch::from_bytes(*named);
+    match entered.context().open::<CacheValue>(VALUE_SCHEMA, &name.at(named).place(), sealed) {
+        // A value of an older form of `V` is no value.
+        Ok(json) if named == epoch => Ok((epoch, serde_json::from_slice(&json).ok())),
+        Ok(_flushed) => Ok((epoch, None)),
+        Err(denial) if is_integrity(&denial) => {
+            scope.shared.counters.of(name.layer()).integrity_misses.count();
+            Ok((epoch, None))
+        }
+        Err(denial) => Err(denial.into()),
     }
 }
 

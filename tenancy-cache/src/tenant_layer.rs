@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -10,9 +11,9 @@ use tenancy_core::{Denial, Entered};
 use crate::backend::CacheScope;
 use crate::caches::Scope;
 use crate::error::{Bypass, CacheError};
-use crate::key::{CacheKey, question};
+use crate::key::question;
 use crate::life::LayerState;
-use crate::parts::KeyParts;
+use crate::parts::{EntryParts, KeyParts};
 use crate::slot::Slot;
 
 /// One layer of one context's caches, for values of type `V`. Owned, cheap to clone, `'static`.
@@ -35,7 +36,7 @@ pub enum Lookup<V> {
 
 impl<P, V> TenantLayer<P, V>
 where
-    P: KeyParts<Key = CacheKey>,
+    P: EntryParts,
     V: Serialize + DeserializeOwned + Send + Sync,
 {
     pub(crate) const fn new(scope: Scope) -> Self {
@@ -73,12 +74,8 @@ where
     async fn find(&self, entered: &Entered<'_>, parts: &P) -> Result<Lookup<V>, CacheError> {
         self.layer().ensure_settled()?;
         let generation = self.layer().generation();
-        let key = self.scope.key(entered, parts).await?;
-        let slot = Slot::new(self.scope.clone(), key, generation);
-        Ok(match slot.read(entered).await? {
-            Some(value) => Lookup::Hit(value),
-            None => Lookup::Miss(slot),
-        })
+        let name = self.scope.name(entered, parts).await?;
+        Slot::look(&self.scope, entered, name, generation).await
     }
 
     /// The value that is kept, or the computed one, which is kept then.
@@ -137,12 +134,13 @@ where
     async fn remove(&self, entered: &Entered<'_>, parts: &P) -> Result<(), CacheError> {
         let alone = self.layer().fills.write().await;
         self.layer().retire_fills();
-        let key = match self.scope.key(entered, parts).await {
+        let key = match self.scope.name(entered, parts).await {
             Err(CacheError::Bypassed(Bypass::CorpusWrite)) => return Ok(()),
             other => self.scope.state.tag.key(&other?),
         };
         let scope = CacheScope::entered(entered, &self.scope.state.tag);
-        let removed = self.scope.ask(self.scope.backend().remove(&scope, &key)).await;
+        let late = self.scope.shared.settings.of(P::LAYER).ttl + LONGEST_FILL;
+        let removed = self.scope.ask(self.scope.backend().remove(&scope, &key, late)).await;
         drop(alone);
         removed.map_err(CacheError::Invalidate)
     }
@@ -173,6 +171,9 @@ impl<V> fmt::Debug for Lookup<V> {
         }
     }
 }
+
+/// Longer than a context lives, and so than a fill is under way that was begun under one.
+const LONGEST_FILL: Duration = Duration::from_secs(24 * 3600);
 
 /// Whether a denial says that what came back is not what was kept here, rather than that the context may not read.
 pub(crate) const fn is_integrity(denial: &Denial) -> bool {

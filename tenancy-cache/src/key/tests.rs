@@ -136,7 +136,7 @@ async fn the_head_of_every_key_is_pinned() {
         concat!(
             "01000301",
             "0800000000000000",
-            "0200000000000000",
+            "0300000000000000",
             "02000101",
             "1000000000000000",
             "07070707070707070707070707070707",
@@ -161,6 +161,30 @@ async fn the_head_of_every_key_is_pinned() {
     );
 }
 
+/// What a value is sealed to. A change here makes every kept value one that does not open, which is on record.
+#[tokio::test]
+async fn the_place_of_a_value_is_pinned() {
+    let tenants = TestTenants::new().await;
+    let digest = tenants.context("acme").await.derive::<purpose::CacheKey>(&Fields::new()).unwrap();
+    let place = CacheKey::new(Layer::Tool, digest, Epoch::from_bytes([7; 16])).place();
+    let expected = concat!(
+        "01000101",
+        "2000000000000000",
+        "DIGEST",
+        "02000301",
+        "0800000000000000",
+        "0400000000000000",
+        "03000301",
+        "0800000000000000",
+        "0200000000000000",
+        "04000101",
+        "1000000000000000",
+        "07070707070707070707070707070707",
+    );
+    let digest = data_encoding::HEXLOWER.encode(digest.as_bytes());
+    assert_eq!(data_encoding::HEXLOWER.encode(place.as_bytes()), expected.replace("DIGEST", &digest));
+}
+
 #[tokio::test]
 async fn a_life_that_is_the_same_uuid_in_another_realm_has_other_keys() {
     let tenants = TestTenants::new().await;
@@ -176,7 +200,7 @@ async fn keys_and_salts_show_nothing() {
     let tenants = TestTenants::new().await;
     let context = tenants.context("acme").await;
     let digest = context.derive::<purpose::CacheKey>(&Fields::new()).unwrap();
-    let key = CacheKey::new(Layer::Response, digest);
+    let key = CacheKey::new(Layer::Response, digest, Epoch::from_bytes([7; 16]));
     assert_eq!(format!("{key:?}"), "CacheKey(..)");
     let salt = EngineSalt::new(&context.derive(&Fields::new()).unwrap());
     assert_eq!(format!("{salt:?}"), "EngineSalt(..)");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
 use tenancy_cache::{
-    CacheKey, CacheSettings, Caches, EmbeddingParts, EngineParts, KeyParts, Layer, Lookup, MemoryBackend, Moment,
+    CacheSettings, Caches, EmbeddingParts, EngineParts, EntryParts, Layer, Lookup, MemoryBackend, Moment,
     ResponseParts, RetrievalParts, Slot, TenantCaches, TenantLayer, derive,
 };
 use tenancy_core::{Denial, Life, Outcome, Placement, Region, TenantId, TenantRecord, Visibility};
@@ -17,7 +17,7 @@ use crate::samples;
 /// The same question of two tenants, on one layer.
 async fn are_two_entries<P>(a: TenantLayer<P, String>, b: TenantLayer<P, String>, parts: &P)
 where
-    P: KeyParts<Key = CacheKey>,
+    P: EntryParts,
 {
     a.fill(parts, "acme's").await;
     assert_eq!(b.hit(parts).await, None, "another tenant's entry is a miss");

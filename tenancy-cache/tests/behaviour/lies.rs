@@ -11,6 +11,9 @@ use tenancy_testkit::TestTenants;
 use crate::rig::{Look, World};
 use crate::samples;
 
+/// Where the life stands in what is kept: after the epoch, the realm and the version.
+const LIFE: std::ops::Range<usize> = 33..49;
+
 #[tokio::test]
 async fn an_answer_to_another_question_is_a_miss() {
     let world = World::over(
@@ -44,9 +47,9 @@ async fn an_answer_to_another_question_is_a_miss() {
             bytes
         };
         let mut swapped_life = truth.clone();
-        swapped_life[17..33].copy_from_slice(&other_tenant[17..33]);
+        swapped_life[LIFE].copy_from_slice(&other_tenant[LIFE]);
         let mut claimed_life = other_tenant.clone();
-        claimed_life[17..33].copy_from_slice(&truth[17..33]);
+        claimed_life[LIFE].copy_from_slice(&truth[LIFE]);
         [
             ("the place: another question", other_question, "seal.refused"),
             ("the place: other eyes", other_eyes, "seal.refused"),
@@ -56,13 +59,15 @@ async fn an_answer_to_another_question_is_a_miss() {
             ("the key: another tenant's value that claims our life", claimed_life, "seal.key_unknown"),
             ("the realm in the header", other_realm, "scope.foreign_realm"),
             ("the form: nothing", vec![], "seal.malformed"),
-            ("the form: cut in the header", truth[..40].to_vec(), "seal.malformed"),
+            ("the form: cut in the header", truth[..56].to_vec(), "seal.malformed"),
+            ("the form: cut in the epoch", truth[..15].to_vec(), "seal.malformed"),
+            ("the place: an epoch that is not the value's", flip(0), "seal.refused"),
             ("the tag: cut by one", truth[..truth.len() - 1].to_vec(), "seal.refused"),
             ("the tag: one too many", [&truth[..], &[0]].concat(), "seal.refused"),
             ("the tag: a bit of the text", flip(truth.len() - 1), "seal.refused"),
-            ("the tag: a bit of the nonce", flip(60), "seal.refused"),
-            ("the header: a bit of the expiry", flip(43), "seal.refused"),
-            ("the header: a bit of the schema", flip(41), "seal.refused"),
+            ("the tag: a bit of the nonce", flip(76), "seal.refused"),
+            ("the header: a bit of the expiry", flip(59), "seal.refused"),
+            ("the header: a bit of the schema", flip(57), "seal.refused"),
             ("plain JSON", br#""plain""#.to_vec(), "seal.malformed"),
         ]
     };
@@ -88,6 +93,24 @@ async fn an_answer_to_another_question_is_a_miss() {
     world.rig.lie.lock().unwrap().as_ref().expect("still lying");
     assert_eq!(later.response::<String>().hit(&parts).await, None, "kept past its time");
     assert!(world.tenants.denied_rules().await.contains(&"seal.expired".to_owned()));
+}
+
+/// What was flushed and is still there is no lie: nothing is counted or on record, and it is not found.
+#[tokio::test]
+async fn a_value_of_an_older_epoch_is_a_miss_and_no_lie() {
+    let world = World::new().await;
+    let mine = world.of("acme").await;
+    let parts = samples::response();
+    mine.response().fill(&parts, "old").await;
+    let old = world.rig.last_put().1;
+    mine.flush().await.unwrap();
+    for (mechanism, kept) in [("one that was", old.clone()), ("and again", old)] {
+        world.rig.lie(kept);
+        assert_eq!(mine.response::<String>().hit(&parts).await, None, "{mechanism}");
+    }
+    let counted = world.caches.stats().of(Layer::Response);
+    assert_eq!((counted.integrity_misses, counted.misses), (0, 3));
+    assert!(world.tenants.denied_rules().await.is_empty());
 }
 
 #[tokio::test]

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tenancy_cache::{
-    BackendError, CacheBackend, CacheError, CacheScope, CacheSettings, Caches, Epoch, KeyParts, Lookup, MemoryBackend,
-    Put, Slot, StoreKey, TenantCaches, TenantLayer,
+    BackendError, CacheBackend, CacheError, CacheScope, CacheSettings, Caches, EntryParts, Epoch, Found, Lookup,
+    MemoryBackend, Put, Slot, StoreKey, TenantCaches, TenantLayer,
 };
 use tenancy_core::{CorpusWrite, Gate, StoreName, StoreVerdict, TenantContext};
 use tenancy_testkit::TestTenants;
@@ -73,12 +73,13 @@ impl CacheBackend for Rig {
         Ok(*self.epochs.lock().unwrap().get(scope.tag()).unwrap_or(&kept))
     }
 
-    async fn get(&self, scope: &CacheScope<'_>, key: &StoreKey) -> Result<Option<Vec<u8>>, BackendError> {
+    async fn get(&self, scope: &CacheScope<'_>, key: &StoreKey) -> Result<Found, BackendError> {
         self.obey(false).await?;
         let lie = self.lie.lock().unwrap().clone();
-        let found = if lie.is_some() { Ok(lie) } else { self.inner.get(scope, key).await };
+        let kept = self.inner.get(scope, key).await?;
+        let epoch = *self.epochs.lock().unwrap().get(scope.tag()).unwrap_or(&kept.epoch());
         self.pause().await;
-        found
+        Ok(Found::new(epoch, lie.or(kept.into_bytes())))
     }
 
     async fn put(
@@ -95,10 +96,10 @@ impl CacheBackend for Rig {
         Ok(())
     }
 
-    async fn remove(&self, scope: &CacheScope<'_>, key: &StoreKey) -> Result<(), BackendError> {
+    async fn remove(&self, scope: &CacheScope<'_>, key: &StoreKey, late: Duration) -> Result<(), BackendError> {
         self.obey(self.remove_fails.load(SeqCst)).await?;
         self.removed.lock().unwrap().push(key.clone());
-        self.inner.remove(scope, key).await?;
+        self.inner.remove(scope, key, late).await?;
         self.pause().await;
         Ok(())
     }
@@ -170,7 +171,7 @@ pub(crate) trait Look<P> {
     async fn fill(&self, parts: &P, value: &str);
 }
 
-impl<P: KeyParts<Key = tenancy_cache::CacheKey>> Look<P> for TenantLayer<P, String> {
+impl<P: EntryParts> Look<P> for TenantLayer<P, String> {
     async fn slot(&self, parts: &P) -> Slot<String> {
         match self.lookup(parts).await.unwrap() {
             Lookup::Miss(slot) => slot,

@@ -1,0 +1,119 @@
+//! The back end on a real Redis, and on a real cluster of three primaries with a replica each.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod conforms;
+mod faults;
+mod history;
+mod isolation;
+mod late;
+#[expect(dead_code, reason = "shared with another suite")]
+#[path = "../behaviour/samples.rs"]
+mod samples;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenancy_cache::redis::{RedisBackend, RedisOptions};
+use tenancy_cache::{CacheError, CacheSettings, Caches, EntryParts, Lookup, Put, ResponseParts, Slot, TenantLayer};
+use tenancy_testkit::{TestTenants, ThrowawayRedis, ThrowawayRedisCluster};
+use tokio::sync::OnceCell;
+
+/// The cluster that the tests share which do not break it.
+async fn cluster() -> &'static ThrowawayRedisCluster {
+    static CLUSTER: OnceCell<ThrowawayRedisCluster> = OnceCell::const_new();
+    CLUSTER.get_or_init(|| async { ThrowawayRedisCluster::start().await.unwrap_or_else(|e| panic!("{e}")) }).await
+}
+
+async fn server() -> ThrowawayRedis {
+    ThrowawayRedis::start().await.unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// A busy machine is not a silent server.
+fn patient(options: RedisOptions) -> RedisBackend {
+    RedisBackend::new(&options.response_timeout(Duration::from_secs(5))).unwrap()
+}
+
+fn on(server: &ThrowawayRedis) -> RedisBackend {
+    patient(RedisOptions::new(&server.url()).unwrap())
+}
+
+fn on_cluster(cluster: &ThrowawayRedisCluster) -> RedisBackend {
+    patient(RedisOptions::cluster(cluster.urls().iter().map(String::as_str)).unwrap())
+}
+
+/// A server, or the cluster.
+enum Store {
+    Server(ThrowawayRedis),
+    Cluster(&'static ThrowawayRedisCluster),
+}
+
+impl Store {
+    async fn both() -> [Self; 2] {
+        [Self::Server(server().await), Self::Cluster(cluster().await)]
+    }
+
+    fn backend(&self) -> RedisBackend {
+        match self {
+            Self::Server(server) => on(server),
+            Self::Cluster(cluster) => on_cluster(cluster),
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Server(_) => "a server",
+            Self::Cluster(_) => "a cluster",
+        }
+    }
+}
+
+/// What a process has.
+fn process(tenants: &TestTenants, backend: RedisBackend) -> Caches {
+    let settings = CacheSettings::new().patience(Duration::from_secs(10));
+    Caches::with_settings(tenants.realm(), Arc::new(backend), settings)
+}
+
+async fn of(caches: &Caches, tenants: &TestTenants, tenant: &str) -> TenantLayer<ResponseParts, String> {
+    caches.scoped(&tenants.context(tenant).await).unwrap().response()
+}
+
+/// The nth question.
+fn question(number: usize) -> ResponseParts {
+    ResponseParts { inputs: vec![number.to_be_bytes().to_vec()], ..samples::response() }
+}
+
+/// What a look finds, and the place when it finds nothing.
+trait Look<P> {
+    async fn slot(&self, parts: &P) -> Slot<String>;
+    async fn hit(&self, parts: &P) -> Option<String>;
+    async fn fill(&self, parts: &P, value: &str);
+}
+
+impl<P: EntryParts> Look<P> for TenantLayer<P, String> {
+    async fn slot(&self, parts: &P) -> Slot<String> {
+        match self.lookup(parts).await.unwrap() {
+            Lookup::Miss(slot) => slot,
+            other => panic!("a miss, not {other:?}"),
+        }
+    }
+
+    async fn hit(&self, parts: &P) -> Option<String> {
+        match self.lookup(parts).await.unwrap() {
+            Lookup::Hit(value) => Some(value),
+            Lookup::Miss(_) => None,
+            Lookup::Bypass(reason) => panic!("no bypass: {reason}"),
+        }
+    }
+
+    async fn fill(&self, parts: &P, value: &str) {
+        assert_eq!(self.slot(parts).await.put(&value.to_owned()).await.unwrap(), Put::Stored);
+    }
+}
+
+/// A look that may come to nothing, and the value if there is one.
+async fn seen<P: EntryParts>(layer: &TenantLayer<P, String>, parts: &P) -> Result<Option<String>, CacheError> {
+    Ok(match layer.lookup(parts).await? {
+        Lookup::Hit(value) => Some(value),
+        Lookup::Miss(_) | Lookup::Bypass(_) => None,
+    })
+}
