@@ -10,5 +10,6 @@ mod isolation;
 mod keys;
 mod keys_property;
 mod lies;
+mod look;
 mod rig;
 mod samples;

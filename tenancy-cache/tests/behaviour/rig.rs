@@ -9,11 +9,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tenancy_cache::{
-    BackendError, CacheBackend, CacheError, CacheScope, CacheSettings, Caches, EntryParts, Epoch, Found, Lookup,
-    MemoryBackend, Put, Slot, StoreKey, TenantCaches, TenantLayer,
+    BackendError, CacheBackend, CacheError, CacheScope, CacheSettings, Caches, Epoch, Found, MemoryBackend, StoreKey,
+    TenantCaches,
 };
 use tenancy_core::{CorpusWrite, Gate, StoreName, StoreVerdict, TenantContext};
 use tenancy_testkit::TestTenants;
+
+pub(crate) use crate::look::Look;
 
 /// Keeps entries in memory, except where it is told to misbehave.
 #[derive(Default)]
@@ -162,34 +164,6 @@ pub(crate) async fn begin_write(tenants: &TestTenants, context: &TenantContext) 
     let write = entered.begin_corpus_write().await.unwrap();
     entered.changed();
     write
-}
-
-/// What a look finds, and the place when it finds nothing.
-pub(crate) trait Look<P> {
-    async fn slot(&self, parts: &P) -> Slot<String>;
-    async fn hit(&self, parts: &P) -> Option<String>;
-    async fn fill(&self, parts: &P, value: &str);
-}
-
-impl<P: EntryParts> Look<P> for TenantLayer<P, String> {
-    async fn slot(&self, parts: &P) -> Slot<String> {
-        match self.lookup(parts).await.unwrap() {
-            Lookup::Miss(slot) => slot,
-            other => panic!("a miss, not {other:?}"),
-        }
-    }
-
-    async fn hit(&self, parts: &P) -> Option<String> {
-        match self.lookup(parts).await.unwrap() {
-            Lookup::Hit(value) => Some(value),
-            Lookup::Miss(_) => None,
-            Lookup::Bypass(reason) => panic!("no bypass: {reason}"),
-        }
-    }
-
-    async fn fill(&self, parts: &P, value: &str) {
-        assert_eq!(self.slot(parts).await.put(&value.to_owned()).await.unwrap(), Put::Stored);
-    }
 }
 
 /// Polls at most so many times, then drops. `None` when it had not ended by then.

@@ -6,6 +6,8 @@ mod faults;
 mod history;
 mod isolation;
 mod late;
+#[path = "../behaviour/look.rs"]
+mod look;
 #[expect(dead_code, reason = "shared with another suite")]
 #[path = "../behaviour/samples.rs"]
 mod samples;
@@ -14,9 +16,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenancy_cache::redis::{RedisBackend, RedisOptions};
-use tenancy_cache::{CacheError, CacheSettings, Caches, EntryParts, Lookup, Put, ResponseParts, Slot, TenantLayer};
+use tenancy_cache::{CacheError, CacheSettings, Caches, EntryParts, Lookup, ResponseParts, TenantLayer};
 use tenancy_testkit::{TestTenants, ThrowawayRedis, ThrowawayRedisCluster};
 use tokio::sync::OnceCell;
+
+use crate::look::Look;
 
 /// The cluster that the tests share which do not break it.
 async fn cluster() -> &'static ThrowawayRedisCluster {
@@ -80,34 +84,6 @@ async fn of(caches: &Caches, tenants: &TestTenants, tenant: &str) -> TenantLayer
 /// The nth question.
 fn question(number: usize) -> ResponseParts {
     ResponseParts { inputs: vec![number.to_be_bytes().to_vec()], ..samples::response() }
-}
-
-/// What a look finds, and the place when it finds nothing.
-trait Look<P> {
-    async fn slot(&self, parts: &P) -> Slot<String>;
-    async fn hit(&self, parts: &P) -> Option<String>;
-    async fn fill(&self, parts: &P, value: &str);
-}
-
-impl<P: EntryParts> Look<P> for TenantLayer<P, String> {
-    async fn slot(&self, parts: &P) -> Slot<String> {
-        match self.lookup(parts).await.unwrap() {
-            Lookup::Miss(slot) => slot,
-            other => panic!("a miss, not {other:?}"),
-        }
-    }
-
-    async fn hit(&self, parts: &P) -> Option<String> {
-        match self.lookup(parts).await.unwrap() {
-            Lookup::Hit(value) => Some(value),
-            Lookup::Miss(_) => None,
-            Lookup::Bypass(reason) => panic!("no bypass: {reason}"),
-        }
-    }
-
-    async fn fill(&self, parts: &P, value: &str) {
-        assert_eq!(self.slot(parts).await.put(&value.to_owned()).await.unwrap(), Put::Stored);
-    }
 }
 
 /// A look that may come to nothing, and the value if there is one.
