@@ -104,9 +104,12 @@ impl Tiers for PgTiers {
         let first =
             "insert into tenancy_tiers.placement (life, placement) values ($1, $2::jsonb) on conflict do nothing";
         let first = sqlx::query(first).bind(self.place(scope)).bind(text(&Placement::FIRST)?);
-        first.execute(&self.pool).await.map_err(failed)?;
+        let mut transaction = self.pool.begin().await.map_err(failed)?;
+        first.execute(&mut *transaction).await.map_err(failed)?;
+        sqlx::query(LOCK).bind(self.place(scope)).execute(&mut *transaction).await.map_err(failed)?;
         let set = sqlx::query_scalar(REPLACE).bind(self.place(scope)).bind(text(&from)?).bind(text(&to)?);
-        let set: i64 = set.bind(!to.is_moving()).fetch_one(&self.pool).await.map_err(failed)?;
+        let set: i64 = set.bind(!to.is_moving()).fetch_one(&mut *transaction).await.map_err(failed)?;
+        transaction.commit().await.map_err(failed)?;
         Ok(set > 0)
     }
 
@@ -191,6 +194,9 @@ grant usage on schema tenancy_tiers to {role};
 grant select, insert, update on tenancy_tiers.placement to {role};
 grant select, insert, update (closed), delete on tenancy_tiers.note to {role};
 ";
+
+/// Notes that are being kept are waited for: a statement does not see what was not there when it began.
+const LOCK: &str = "select from tenancy_tiers.placement where life = $1 for update";
 
 /// In one statement, so that the notes of the next move are not taken for those of this one.
 const REPLACE: &str = "

@@ -140,13 +140,17 @@ impl TieredBackend {
         let id = note.id();
         self.tiers.note(scope, note).await?;
         // A mover that did not see the note has set something else before it looked for notes.
-        let goes_on = self.tiers.placement(scope).await?.notes_as(at, takes_out);
-        let written = if goes_on { self.of(at.reads).write(scope, request).await } else { Ok(()) };
+        if !self.tiers.placement(scope).await?.notes_as(at, takes_out) {
+            // It says nothing, and after the end of the move nobody else takes it away.
+            let _forgotten = self.tiers.forget(scope, &[id]).await;
+            return Ok(false);
+        }
+        let written = self.of(at.reads).write(scope, request).await;
         if is_over(&written) {
             // One that can't be closed counts as closed when it is old.
             let _closed = self.tiers.close(scope, id).await;
         }
-        written.map(|()| goes_on)
+        written.map(|()| true)
     }
 
     /// The next points that meet a condition now.

@@ -17,6 +17,7 @@ use tokio::task::JoinHandle;
 use crate::cases;
 use crate::fake::{Fake, Hooks};
 use crate::house::{House, PATIENCE, all, in_time, numbered};
+use crate::stops::{Stops, Watched};
 
 /// Where a call is held.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -291,6 +292,33 @@ async fn a_move_is_given_up_for_another() {
         assert_eq!((all(&mine).await.len(), house.counts("acme").await), (600, (600, 0)));
         mine.change(vec![Change::DeleteVectors(Select::All, vec![VectorName::dense()])]).await.unwrap();
         assert_eq!(mine.count(None).await.unwrap(), 600);
+    })
+    .await;
+}
+
+/// A write that looked before the end of the move, and whose note comes after it: nothing is left of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_note_that_comes_after_the_move_is_taken_away() {
+    in_time(async {
+        let (shared, stops) = (Holds::default(), Stops::default());
+        let dedicated = Fake::new(Holds::default());
+        let house = House::on(Fake::new(shared.clone()), dedicated, Watched::new(&stops)).await;
+        let mine = house.of("acme").await;
+        mine.upsert(vec![numbered("doc:1", 1), numbered("doc:2", 1)]).await.unwrap();
+        shared.hold(Point::BeforeWrite);
+        let mover = house.mover("acme").await;
+        let moving = tokio::spawn(async move { mover.move_to(Tier::Dedicated, |_| {}).await });
+        shared.held.notified().await;
+        let late = stops.late_note();
+        let deleting = {
+            let mine = mine.clone();
+            tokio::spawn(async move { mine.delete(&[cases::id("doc:2")]).await })
+        };
+        late.notified().await;
+        shared.go_on.notify_one();
+        moving.await.unwrap().unwrap();
+        assert_eq!(deleting.await.unwrap().unwrap().removed(), 1);
+        assert_eq!((stops.notes(), house.counts("acme").await), (0, (0, 1)));
     })
     .await;
 }

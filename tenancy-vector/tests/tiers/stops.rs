@@ -11,6 +11,7 @@ use async_trait::async_trait;
 use tenancy_vector::conformance::ReferenceBackend;
 use tenancy_vector::tiers::{MemoryTiers, Note, Notes, Placement, Tier, Tiers};
 use tenancy_vector::{BackendError, DropScope, PointKey, VectorError, VectorScope, WriteRequest, WriteScope};
+use tokio::sync::Notify;
 use uuid::Uuid;
 
 use crate::cases;
@@ -28,6 +29,8 @@ struct Inner {
     closed: usize,
     /// The most points of one note.
     longest: usize,
+    /// The next note is kept when the move is over.
+    late: Option<Arc<Notify>>,
 }
 
 impl Stops {
@@ -40,6 +43,13 @@ impl Stops {
     pub(crate) fn closed_and_longest(&self) -> (usize, usize) {
         let inner = self.0.lock().unwrap();
         (inner.closed, inner.longest)
+    }
+
+    /// The next note waits for the end of the move, and tells when it does.
+    pub(crate) fn late_note(&self) -> Arc<Notify> {
+        let waits = Arc::new(Notify::new());
+        self.0.lock().unwrap().late = Some(Arc::clone(&waits));
+        waits
     }
 
     /// How many notes are kept.
@@ -79,6 +89,13 @@ impl Tiers for Watched {
 
     async fn note(&self, scope: &WriteScope<'_>, note: Note) -> Result<(), BackendError> {
         let kept = Note::kept(note.id(), &note.to_bytes()).unwrap();
+        let late = self.stops.0.lock().unwrap().late.take();
+        if let Some(waits) = late {
+            waits.notify_one();
+            while self.tiers.placement(scope).await?.is_moving() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        }
         self.tiers.note(scope, kept).await?;
         let mut inner = self.stops.0.lock().unwrap();
         inner.notes.insert(note.id());
