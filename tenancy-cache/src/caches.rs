@@ -18,7 +18,7 @@ use crate::error::{BackendError, Bypass, CacheError};
 use crate::key::{EngineSalt, Moment, Name, Read, Versions, derive, name};
 use crate::layer::Layer;
 use crate::life::{LayerState, LifeState, Lives};
-use crate::parts::{EmbeddingParts, EngineParts, EntryParts, ResponseParts, RetrievalParts};
+use crate::parts::{EmbeddingParts, EngineParts, EntryParts, ResponseParts, RetrievalParts, ToolParts};
 use crate::settings::CacheSettings;
 use crate::stats::{CacheStats, Counters};
 use crate::tenant_layer::TenantLayer;
@@ -147,6 +147,12 @@ impl TenantCaches {
         TenantLayer::new(self.scope.clone())
     }
 
+    /// Results of tools. Only of those that change nothing: a call that is answered from here does not happen.
+    #[must_use]
+    pub fn tool<V: Serialize + DeserializeOwned + Send + Sync>(&self) -> TenantLayer<ToolParts, V> {
+        TenantLayer::new(self.scope.clone())
+    }
+
     /// The salt that keeps this tenant's prefixes apart in an inference engine. The same in every process that shares
     /// the back end; another one after a [`flush`](Self::flush) and for another adapter.
     ///
@@ -198,6 +204,13 @@ impl TenantCaches {
     }
 }
 
+#[cfg(feature = "semantic")]
+impl TenantCaches {
+    pub(crate) fn into_scope(self) -> Scope {
+        self.scope
+    }
+}
+
 impl fmt::Debug for TenantCaches {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "TenantCaches({:?})", self.context())
@@ -227,6 +240,18 @@ impl Scope {
         call: impl Future<Output = Result<T, BackendError>> + Send,
     ) -> Result<T, BackendError> {
         within(self.shared.settings.wait(), call).await.unwrap_or_else(|late| Err(BackendError::new(late)))
+    }
+
+    /// Asks the store of questions, for as long as the settings say.
+    #[cfg(feature = "semantic")]
+    pub(crate) async fn in_time<T>(
+        &self,
+        asked: impl Future<Output = Result<T, CacheError>> + Send,
+    ) -> Result<T, CacheError> {
+        match within(self.shared.settings.wait(), asked).await {
+            Ok(Err(CacheError::Questions(_))) | Err(_) => Err(Bypass::Backend.into()),
+            Ok(answered) => answered,
+        }
     }
 
     /// The epoch, and for a layer that follows the documents their version and those of shared corpora.

@@ -24,6 +24,15 @@ pub enum CacheError {
     /// The chat does not end with a user's message, so there is no question to compare by meaning.
     #[error("the chat does not end with a question")]
     NoQuestion,
+    /// A cosine is no bound: 0 or less, more than 1, or no number.
+    #[error("a similarity is more than 0 and at most 1")]
+    Similarity,
+    /// Not a vector of the model: its dimension is another, or it has a number that is none, or nothing but zeros.
+    #[error("the vector is not one of the model's")]
+    Vector,
+    /// The store of questions can't be used.
+    #[error("the store of questions can't be used: {0}")]
+    Questions(#[source] Reason),
     /// The arguments have no canonical form: call the tool without the cache.
     #[error(transparent)]
     Json(#[from] JsonError),
@@ -76,5 +85,19 @@ impl BackendError {
 impl From<crate::redis::RedisError> for BackendError {
     fn from(error: crate::redis::RedisError) -> Self {
         Self::told(error)
+    }
+}
+
+#[cfg(feature = "semantic")]
+impl From<tenancy_vector::VectorError> for CacheError {
+    fn from(error: tenancy_vector::VectorError) -> Self {
+        use tenancy_vector::VectorError;
+
+        match error {
+            // About the store, not about who asks.
+            VectorError::Denied(Denial::BreakerOpen | Denial::StoreBreach) => Bypass::Backend.into(),
+            VectorError::Denied(denial) => denial.into(),
+            other => Self::Questions(Reason::told(other)),
+        }
     }
 }

@@ -8,8 +8,9 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tenancy_core::{Scoped, Zeroizing};
+use tenancy_core::Scoped;
 
+use crate::envelope::Plain;
 use crate::key::CacheKey;
 
 /// The computations of one life that are under way.
@@ -24,11 +25,11 @@ pub(crate) struct Flight {
     pub(crate) turn: tokio::sync::Mutex<Option<Landed>>,
 }
 
-/// What came of it: the value's JSON, and the generation in which the computation began. Those who asked in a later one
+/// What came of it: the value, and the generation in which the computation began. Those who asked in a later one
 /// asked after an invalidation.
 pub(crate) struct Landed {
     pub(crate) generation: u64,
-    pub(crate) plain: Scoped<Zeroizing<Vec<u8>>>,
+    pub(crate) plain: Scoped<Plain>,
 }
 
 /// A caller's seat. The last to leave takes the flight out of the map.

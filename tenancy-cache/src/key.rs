@@ -3,6 +3,8 @@
 //! ```text
 //! 1 key schema | 2 realm | 3 life | 4 layer | 5 visibility | 6 parts | 7 shared corpora      the question
 //! 8 cache epoch, of a salt | 9 corpus version, if the layer follows it | 10 those of shared corpora     the moment
+//!
+//! 11 which | 12 a name | 13 a question or an epoch     within a name: questions that are compared by meaning
 //! ```
 //!
 //! Encoded by [`Fields`] and hashed once under a key that only the life has. The realm and the life are in the key *of*
@@ -70,6 +72,31 @@ fn digest<P: KeyParts>(
     Ok(context.derive::<P::Purpose>(&fields)?)
 }
 
+/// Names something of which there is more than one to a name.
+#[cfg(feature = "semantic")]
+pub(crate) fn within(
+    context: &TenantContext,
+    name: &Name,
+    what: Within,
+    bytes: &[u8],
+) -> Result<Digest<purpose::CacheKey>, CacheError> {
+    let mut fields = Fields::new();
+    fields.u64(11, what as u64).bytes(12, name.digest()).bytes(13, bytes);
+    Ok(context.derive(&fields)?)
+}
+
+/// What it is that is named.
+#[cfg(feature = "semantic")]
+#[derive(Clone, Copy)]
+pub(crate) enum Within {
+    /// A question, by its text.
+    Question = 1,
+    /// The answer to a question.
+    Answer = 2,
+    /// The questions of an epoch.
+    Namespace = 3,
+}
+
 /// Names the question without the moment: the same before and after a write or a flush. It finds no entry.
 pub(crate) fn question<P: KeyParts>(
     context: &TenantContext,
@@ -132,6 +159,11 @@ pub(crate) struct Name {
 }
 
 impl Name {
+    #[cfg(feature = "semantic")]
+    pub(crate) const fn new(layer: Layer, digest: Digest<purpose::CacheKey>) -> Self {
+        Self { layer, digest }
+    }
+
     pub(crate) const fn layer(&self) -> Layer {
         self.layer
     }
@@ -219,7 +251,7 @@ impl fmt::Debug for EngineSalt {
 const KEY_SCHEMA: u64 = 3;
 
 /// The form of sealed values.
-pub(crate) const VALUE_SCHEMA: u16 = 2;
+pub(crate) const VALUE_SCHEMA: u16 = 3;
 
 #[cfg(test)]
 mod tests;

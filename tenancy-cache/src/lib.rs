@@ -67,7 +67,8 @@
 //!
 //! # Features
 //!
-//! `redis`: [`RedisBackend`](redis::RedisBackend), on one server or a cluster.
+//! `redis`: [`RedisBackend`](redis::RedisBackend), on one server or a cluster. `semantic`:
+//! [`SemanticCache`](semantic::SemanticCache), which finds answers by the meaning of the question.
 //!
 //! # MSRV
 //!
@@ -77,6 +78,7 @@ mod backend;
 mod caches;
 mod canonical;
 pub mod conformance;
+mod envelope;
 mod epoch;
 mod error;
 mod flight;
@@ -86,12 +88,18 @@ mod layer;
 mod life;
 mod memory;
 mod parts;
+mod recording;
 #[cfg(feature = "redis")]
 pub mod redis;
+mod removal;
+#[cfg(feature = "semantic")]
+pub mod semantic;
 mod settings;
 mod slot;
+mod stale;
 mod stats;
 mod tenant_layer;
+mod two_level;
 
 // The public interface is:
 pub use backend::{CacheBackend, CacheScope, Found, StoreKey};
@@ -109,3 +117,4 @@ pub use settings::CacheSettings;
 pub use slot::{Put, Slot};
 pub use stats::{CacheStats, LayerStats};
 pub use tenant_layer::{Lookup, TenantLayer};
+pub use two_level::TwoLevel;

@@ -239,6 +239,15 @@ pub struct SemanticParts {
     pub visibility: Visibility,
 }
 
+#[cfg(feature = "semantic")]
+impl SemanticParts {
+    /// The question itself.
+    pub(crate) fn text(&self) -> Result<&str, CacheError> {
+        let question = self.chat.messages.last().filter(|message| message.role == Role::User);
+        Ok(&question.ok_or(CacheError::NoQuestion)?.content)
+    }
+}
+
 impl sealed::Encode for SemanticParts {
     type Purpose = purpose::CacheKey;
     type Key = CacheKey;

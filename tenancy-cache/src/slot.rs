@@ -6,22 +6,21 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tenancy_core::purpose::CacheValue;
-use tenancy_core::{Denial, Entered, Zeroizing};
+use tenancy_core::{Denial, Entered};
 use tokio::sync::MutexGuard;
 
-use crate::backend::{CacheScope, Found};
+use crate::backend::CacheScope;
 use crate::caches::Scope;
+use crate::envelope::{self, Kept, Plain};
 use crate::epoch::Epoch;
 use crate::error::{Bypass, CacheError};
 use crate::flight::{Flight, Landed};
-use crate::key::{CacheKey, Name, VALUE_SCHEMA};
-use crate::tenant_layer::{Lookup, is_integrity};
+use crate::key::{CacheKey, Name};
 
 /// The reserved place of a value: it holds the key that was derived when the question was asked, so a value computed
 /// from older documents, or for fewer eyes, can't end up under another one.
 pub struct Slot<V> {
-    scope: Scope,
+    pub(crate) scope: Scope,
     key: CacheKey,
     generation: u64,
     types: PhantomData<fn() -> V>,
@@ -37,30 +36,19 @@ pub enum Put {
     Skipped(Bypass),
 }
 
-impl<V: Serialize + DeserializeOwned + Send + Sync> Slot<V> {
-    /// Looks under a name, once: what the back end has there, and the epoch that it has to be of.
-    pub(crate) async fn look(
-        scope: &Scope,
-        entered: &Entered<'_>,
-        name: Name,
-        generation: u64,
-    ) -> Result<Lookup<V>, CacheError> {
-        let (epoch, value) = read(scope, entered, &name).await?;
-        let slot = || Self { scope: scope.clone(), key: name.at(epoch), generation, types: PhantomData };
-        Ok(value.map_or_else(|| Lookup::Miss(slot()), Lookup::Hit))
+impl<V> Slot<V> {
+    pub(crate) fn new(scope: &Scope, name: Name, epoch: Epoch, generation: u64) -> Self {
+        Self { scope: scope.clone(), key: name.at(epoch), generation, types: PhantomData }
     }
 
-    /// Keeps the value, sealed for this key. Dropped at any await it is kept or not.
-    ///
-    /// # Errors
-    /// [`CacheError::Denied`]; [`CacheError::Value`].
-    pub async fn put(self, value: &V) -> Result<Put, CacheError> {
-        self.put_json(&to_json(value)?).await
+    /// How large a value may be.
+    pub(crate) fn limit(&self) -> usize {
+        self.scope.shared.settings.of(self.key.layer()).size
     }
 
-    async fn put_json(&self, json: &[u8]) -> Result<Put, CacheError> {
+    pub(crate) async fn put_plain(&self, plain: &Plain) -> Result<Put, CacheError> {
         let entered = self.scope.pass.enter("cache.put").await?;
-        let stored = self.store(&entered, json).await;
+        let stored = self.store(&entered, plain).await;
         match self.scope.end(entered, stored) {
             Ok(()) => Ok(Put::Stored),
             Err(CacheError::Bypassed(reason)) => Ok(Put::Skipped(reason)),
@@ -68,12 +56,10 @@ impl<V: Serialize + DeserializeOwned + Send + Sync> Slot<V> {
         }
     }
 
-    async fn store(&self, entered: &Entered<'_>, json: &[u8]) -> Result<(), CacheError> {
+    async fn store(&self, entered: &Entered<'_>, plain: &Plain) -> Result<(), CacheError> {
         let limits = self.scope.shared.settings.of(self.key.layer());
         let context = entered.context();
-        let expires = context.now() + limits.ttl + MARGIN;
-        let sealed = context.seal::<CacheValue>(VALUE_SCHEMA, &self.key.place(), Some(expires), json)?;
-        let kept = [self.key.epoch().as_bytes(), sealed.as_bytes()].concat();
+        let kept = plain.seal(context, &self.key, context.now() + limits.ttl + MARGIN)?;
         if kept.len() > limits.size {
             return Err(Bypass::TooLarge.into());
         }
@@ -87,6 +73,16 @@ impl<V: Serialize + DeserializeOwned + Send + Sync> Slot<V> {
         let put = self.scope.ask(self.scope.backend().put(&scope, &key, kept, limits.ttl)).await;
         drop(landing);
         put.map_err(|_| Bypass::Backend.into())
+    }
+}
+
+impl<V: Serialize + DeserializeOwned + Send + Sync> Slot<V> {
+    /// Keeps the value, sealed for this key. Dropped at any await it is kept or not.
+    ///
+    /// # Errors
+    /// [`CacheError::Denied`]; [`CacheError::Value`].
+    pub async fn put(self, value: &V) -> Result<Put, CacheError> {
+        self.put_plain(&Plain::of(self.scope.pass.context(), value)?).await
     }
 
     /// Waits for a turn, then takes the value that somebody else computed, or computes it.
@@ -102,16 +98,33 @@ impl<V: Serialize + DeserializeOwned + Send + Sync> Slot<V> {
             return Ok(value);
         }
         // Whoever had the turn before may have put a value and been dropped before it said so.
-        if let Some(value) = self.look_again().await? {
-            return Ok(value);
+        if let Some(kept) = self.look_again().await? {
+            return Ok(kept.value);
         }
         let value = compute().await?;
-        let Ok(json) = to_json(&value) else { return Ok(value) };
-        let plain = self.scope.pass.context().scope(json.clone());
-        *turn = Some(Landed { generation: self.generation, plain });
-        self.put_json(&json).await?;
+        let context = self.scope.pass.context();
+        let Ok(plain) = Plain::of(context, &value) else { return Ok(value) };
+        *turn = Some(Landed { generation: self.generation, plain: context.scope(plain.clone()) });
+        self.put_plain(&plain).await?;
         seat.close();
         Ok(value)
+    }
+
+    /// Computes the value anew where what is kept is older than that, unless somebody does already.
+    pub(crate) async fn renew<E, C, F>(self, fresh: Duration, compute: C) -> Result<(), E>
+    where
+        C: FnOnce() -> F + Send,
+        F: Future<Output = Result<V, E>> + Send,
+        E: From<CacheError> + Send,
+    {
+        let seat = self.scope.state.flights.join(self.key);
+        let Ok(_turn) = seat.flight.turn.try_lock() else { return Ok(()) };
+        if self.look_again().await?.is_some_and(|kept| kept.age < fresh) {
+            return Ok(());
+        }
+        let value = compute().await?;
+        self.put_plain(&Plain::of(self.scope.pass.context(), &value)?).await?;
+        Ok(())
     }
 
     async fn wait<'f>(&self, flight: &'f Flight) -> Result<MutexGuard<'f, Option<Landed>>, CacheError> {
@@ -125,17 +138,16 @@ impl<V: Serialize + DeserializeOwned + Send + Sync> Slot<V> {
         let context = self.scope.pass.context();
         // Whoever had the turn may have taken longer than what is known of the tenant's standing lasts.
         context.refresh().await?;
-        let json = landed.plain.peek(context)?;
-        Ok(serde_json::from_slice(json).ok())
+        Ok(landed.plain.peek(context)?.value())
     }
 
-    async fn look_again(&self) -> Result<Option<V>, CacheError> {
+    async fn look_again(&self) -> Result<Option<Kept<V>>, CacheError> {
         let layer = self.scope.state.layer(self.key.layer());
         if layer.ensure_settled().is_err() || layer.generation() != self.generation {
             return Ok(None);
         }
         let entered = self.scope.pass.enter("cache.lookup").await?;
-        let found = read(&self.scope, &entered, self.key.name()).await;
+        let found = envelope::find(&self.scope, &entered, self.key.name()).await;
         match self.scope.end(entered, found) {
             Err(CacheError::Bypassed(_)) => Ok(None),
             other => Ok(other?.1),
@@ -143,41 +155,10 @@ impl<V: Serialize + DeserializeOwned + Send + Sync> Slot<V> {
     }
 }
 
-/// The epoch of a name's entries, and the value under it if there is one that opens and is of that epoch.
-///
-/// A value says its epoch in the clear. It is opened under the one it names: what does not open was not kept here, and what
-/// opens and is of another epoch was flushed.
-async fn read<V: DeserializeOwned>(
-    scope: &Scope,
-    entered: &Entered<'_>,
-    name: &Name,
-) -> Result<(Epoch, Option<V>), CacheError> {
-    let tag = &scope.state.tag;
-    let (of_call, key) = (CacheScope::entered(entered, tag), tag.key(name));
-    let Found { epoch, bytes } = scope.ask(scope.backend().get(&of_call, &key)).await.map_err(|_| Bypass::Backend)?;
-    let Some(bytes) = bytes else { return Ok((epoch, None)) };
-    let (named, sealed) = bytes.split_first_chunk().unwrap_or((&[0; 16], &[]));
-    let named = Epoch::from_bytes(*named);
-    match entered.context().open::<CacheValue>(VALUE_SCHEMA, &name.at(named).place(), sealed) {
-        // A value of an older form of `V` is no value.
-        Ok(json) if named == epoch => Ok((epoch, serde_json::from_slice(&json).ok())),
-        Ok(_flushed) => Ok((epoch, None)),
-        Err(denial) if is_integrity(&denial) => {
-            scope.shared.counters.of(name.layer()).integrity_misses.count();
-            Ok((epoch, None))
-        }
-        Err(denial) => Err(denial.into()),
-    }
-}
-
 impl<V> fmt::Debug for Slot<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Slot({}, ..)", self.key.layer().name())
     }
-}
-
-fn to_json<V: Serialize>(value: &V) -> Result<Zeroizing<Vec<u8>>, CacheError> {
-    serde_json::to_vec(value).map(Zeroizing::new).map_err(|_| CacheError::Value)
 }
 
 /// A seal's expiry has whole seconds. It comes a little after the back end's, so that only a back end that keeps an entry

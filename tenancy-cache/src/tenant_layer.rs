@@ -2,17 +2,16 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tenancy_core::{Denial, Entered};
 
-use crate::backend::CacheScope;
 use crate::caches::Scope;
+use crate::envelope::{self, Kept};
 use crate::error::{Bypass, CacheError};
-use crate::key::question;
-use crate::life::LayerState;
+use crate::key::{Name, question};
+use crate::layer::Layer;
 use crate::parts::{EntryParts, KeyParts};
 use crate::slot::Slot;
 
@@ -25,13 +24,25 @@ pub struct TenantLayer<P, V> {
 /// What a look into a cache comes to.
 #[expect(clippy::exhaustive_enums, reason = "there is no fourth outcome; a caller decides in each of the three")]
 #[must_use]
-pub enum Lookup<V> {
+pub enum Lookup<V, S = Slot<V>> {
     /// The value, kept for this very question, this tenant and this visibility.
     Hit(V),
     /// There is none: compute it and [`put`](Slot::put) it.
-    Miss(Slot<V>),
+    Miss(S),
     /// The cache stands aside: compute the value and keep it nowhere.
     Bypass(Bypass),
+}
+
+/// The same to this crate: a value comes with its age, and with the place of the next one.
+pub(crate) enum Look<V, S> {
+    Seen(Seen<V, S>),
+    Miss(S),
+    Bypass(Bypass),
+}
+
+pub(crate) struct Seen<V, S> {
+    pub(crate) kept: Kept<V>,
+    pub(crate) slot: S,
 }
 
 impl<P, V> TenantLayer<P, V>
@@ -51,31 +62,30 @@ where
     /// # Errors
     /// [`CacheError::Denied`].
     pub async fn lookup(&self, parts: &P) -> Result<Lookup<V>, CacheError> {
-        let entered = self.scope.pass.enter("cache.lookup").await?;
-        let found = self.find(&entered, parts).await;
-        let counters = self.scope.shared.counters.of(P::LAYER);
-        match self.scope.end(entered, found) {
-            Ok(found) => {
-                match &found {
-                    Lookup::Hit(_) => counters.hits.count(),
-                    Lookup::Miss(_) => counters.misses.count(),
-                    Lookup::Bypass(_) => counters.bypasses.count(),
-                }
-                Ok(found)
-            }
-            Err(CacheError::Bypassed(reason)) => {
-                counters.bypasses.count();
-                Ok(Lookup::Bypass(reason))
-            }
-            Err(error) => Err(error),
-        }
+        Ok(match self.look(parts).await? {
+            Look::Seen(seen) => Lookup::Hit(seen.kept.value),
+            Look::Miss(slot) => Lookup::Miss(slot),
+            Look::Bypass(reason) => Lookup::Bypass(reason),
+        })
     }
 
-    async fn find(&self, entered: &Entered<'_>, parts: &P) -> Result<Lookup<V>, CacheError> {
-        self.layer().ensure_settled()?;
-        let generation = self.layer().generation();
+    pub(crate) async fn look(&self, parts: &P) -> Result<Look<V, Slot<V>>, CacheError> {
+        let entered = self.scope.pass.enter("cache.lookup").await?;
+        let found = self.find(&entered, parts).await;
+        self.scope.looked(entered, P::LAYER, found)
+    }
+
+    async fn find(&self, entered: &Entered<'_>, parts: &P) -> Result<Look<V, Slot<V>>, CacheError> {
+        let layer = self.scope.state.layer(P::LAYER);
+        layer.ensure_settled()?;
+        let generation = layer.generation();
         let name = self.scope.name(entered, parts).await?;
-        Slot::look(&self.scope, entered, name, generation).await
+        let (epoch, kept) = envelope::find(&self.scope, entered, &name).await?;
+        let slot = Slot::new(&self.scope, name, epoch, generation);
+        Ok(match kept {
+            Some(kept) => Look::Seen(Seen { kept, slot }),
+            None => Look::Miss(slot),
+        })
     }
 
     /// The value that is kept, or the computed one, which is kept then.
@@ -112,41 +122,35 @@ where
     /// [`CacheError::Denied`].
     pub async fn invalidate(&self, parts: &P) -> Result<(), CacheError> {
         let entered = self.scope.pass.enter("cache.invalidate").await?;
-        let question = match question(entered.context(), self.scope.realm(), parts) {
-            Ok(question) => question,
-            Err(error) => return self.scope.end(entered, Err(error)),
-        };
-        let removal = self.layer().owe(question);
-        match self.remove(&entered, parts).await {
-            Ok(()) => {
-                self.layer().settle(&question, removal);
-                entered.changed();
-                Ok(())
+        match question(entered.context(), self.scope.realm(), parts) {
+            Ok(owed) => {
+                let remove = async |entered: &Entered<'_>, name: &Name| self.scope.remove(entered, name).await;
+                self.scope.invalidate(entered, owed, parts, remove).await
             }
-            Err(CacheError::Denied(denial)) => Err(entered.deny(denial).into()),
-            Err(error) => {
-                entered.failed();
-                Err(error)
-            }
+            Err(error) => self.scope.end(entered, Err(error)),
         }
     }
+}
 
-    async fn remove(&self, entered: &Entered<'_>, parts: &P) -> Result<(), CacheError> {
-        let alone = self.layer().fills.write().await;
-        self.layer().retire_fills();
-        let key = match self.scope.name(entered, parts).await {
-            Err(CacheError::Bypassed(Bypass::CorpusWrite)) => return Ok(()),
-            other => self.scope.state.tag.key(&other?),
+impl Scope {
+    /// Ends a look, and counts what it came to.
+    pub(crate) fn looked<V, S>(
+        &self,
+        entered: Entered<'_>,
+        layer: Layer,
+        found: Result<Look<V, S>, CacheError>,
+    ) -> Result<Look<V, S>, CacheError> {
+        let counters = self.shared.counters.of(layer);
+        let look = match self.end(entered, found) {
+            Err(CacheError::Bypassed(reason)) => Look::Bypass(reason),
+            other => other?,
         };
-        let scope = CacheScope::entered(entered, &self.scope.state.tag);
-        let late = self.scope.shared.settings.of(P::LAYER).ttl + LONGEST_FILL;
-        let removed = self.scope.ask(self.scope.backend().remove(&scope, &key, late)).await;
-        drop(alone);
-        removed.map_err(CacheError::Invalidate)
-    }
-
-    fn layer(&self) -> &LayerState {
-        self.scope.state.layer(P::LAYER)
+        match &look {
+            Look::Seen(_) => counters.hits.count(),
+            Look::Miss(_) => counters.misses.count(),
+            Look::Bypass(_) => counters.bypasses.count(),
+        }
+        Ok(look)
     }
 }
 
@@ -162,7 +166,7 @@ impl<P: KeyParts, V> fmt::Debug for TenantLayer<P, V> {
     }
 }
 
-impl<V> fmt::Debug for Lookup<V> {
+impl<V, S> fmt::Debug for Lookup<V, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Hit(_) => f.write_str("Hit(..)"),
@@ -171,9 +175,6 @@ impl<V> fmt::Debug for Lookup<V> {
         }
     }
 }
-
-/// Longer than a context lives, and so than a fill is under way that was begun under one.
-const LONGEST_FILL: Duration = Duration::from_secs(24 * 3600);
 
 /// Whether a denial says that what came back is not what was kept here, rather than that the context may not read.
 pub(crate) const fn is_integrity(denial: &Denial) -> bool {

@@ -299,6 +299,8 @@ pub enum BackendError {
 
 impl Tellable for BackendError {}
 
+impl Tellable for VectorError {}
+
 impl BackendError {
     /// An engine's own error, whose text is withheld.
     pub fn failed(error: impl Into<BoxError>) -> Self {

@@ -29,14 +29,27 @@ pub struct VectorStore {
 pub(crate) struct Engine {
     pub(crate) backend: Box<dyn VectorBackend>,
     pub(crate) schema: Schema,
+    /// Whether answers are made from what is in it.
+    pub(crate) is_corpus: bool,
 }
 
 impl VectorStore {
     /// A store on a back end that nobody else has.
     #[must_use]
     pub fn new(realm: &Realm, backend: impl VectorBackend, schema: Schema) -> Self {
-        let gate = Gate::new(realm, STORE);
-        Self { gate, realm: realm.tag(), engine: Arc::new(Engine { backend: Box::new(backend), schema }) }
+        Self::of(Gate::new(realm, STORE), realm.tag(), Engine { backend: Box::new(backend), schema, is_corpus: true })
+    }
+
+    /// A store of what no answer is made from, such as questions that were answered, under a name of its own and on a back
+    /// end that nobody else has. Its writes change no version of the tenant's documents, so caches live on; documents in it
+    /// would be answered from caches as they were.
+    #[must_use]
+    pub fn aside(realm: &Realm, name: StoreName, backend: impl VectorBackend, schema: Schema) -> Self {
+        Self::of(Gate::new(realm, name), realm.tag(), Engine { backend: Box::new(backend), schema, is_corpus: false })
+    }
+
+    fn of(gate: Gate, realm: RealmTag, engine: Engine) -> Self {
+        Self { gate, realm, engine: Arc::new(engine) }
     }
 
     /// Says that the back end stands in another region than the realm's own.

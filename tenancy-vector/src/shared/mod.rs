@@ -40,7 +40,7 @@ impl SharedVectors {
     /// of their own, `pgvector::PgCorpusBackend`; the tenants' one refuses them.
     #[must_use]
     pub fn new(realm: &Realm, corpus: &CorpusName, backend: impl VectorBackend, schema: Schema) -> Self {
-        let engine = Arc::new(Engine { backend: Box::new(backend), schema });
+        let engine = Arc::new(Engine { backend: Box::new(backend), schema, is_corpus: true });
         Self { gate: Gate::new(realm, SHARED_STORE), corpus: realm.corpus(corpus), engine }
     }
 

@@ -146,13 +146,19 @@ impl TenantVectors {
         entered: &Entered<'_>,
         act: impl AsyncFnOnce(&WriteScope<'_>) -> Result<T, BackendError>,
     ) -> Result<T, VectorError> {
-        let write = entered.begin_corpus_write().await?;
+        let announced = match self.points.engine.is_corpus {
+            true => Some(entered.begin_corpus_write().await?),
+            false => None,
+        };
         // The standing may have changed while the announcement was made: an erased life gets no late write.
         let written = match entered.check_fresh().await {
             Ok(()) => act(&self.write_scope(entered)).await.map_err(VectorError::from),
             Err(denial) => Err(denial.into()),
         };
-        let settled = write.settle().await;
+        let settled = match announced {
+            Some(write) => write.settle().await,
+            None => Ok(()),
+        };
         match (written, settled) {
             (Ok(value), Ok(())) => Ok(value),
             (Ok(_), Err(_)) => Err(VectorError::Unsettled),

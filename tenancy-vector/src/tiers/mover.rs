@@ -40,7 +40,7 @@ impl Mover {
     /// Moves the lives of a store that is made on the same back end with the same schema.
     #[must_use]
     pub fn new(realm: &Realm, tiered: TieredBackend, schema: Schema) -> Self {
-        let engine = Arc::new(Engine { backend: Box::new(tiered.clone()), schema });
+        let engine = Arc::new(Engine { backend: Box::new(tiered.clone()), schema, is_corpus: true });
         Self { gate: Gate::new(realm, STORE), tiered, engine }
     }
 

@@ -1,0 +1,153 @@
+//! Questions that were answered, as vectors.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde_json::{Map, Value};
+use tenancy_core::TenantContext;
+use tenancy_vector::{
+    Change, DenseVector, ExternalId, Filter, FilterValue, Hit, IndexKind, PayloadKey, Point, Range, Schema, Select,
+    TenantVectors, VectorError, VectorName, VectorQuery,
+};
+
+use super::similarity::Similarity;
+use crate::epoch::Epoch;
+use crate::error::CacheError;
+use crate::key::{Name, Within, within};
+use crate::layer::Layer;
+
+/// The questions of one context.
+#[derive(Clone)]
+pub(super) struct Questions {
+    pub(super) points: TenantVectors,
+    pub(super) dimensions: usize,
+}
+
+/// One question: what it is called among those of its namespace, and under which name its answer is.
+#[derive(Clone)]
+pub(super) struct Question {
+    id: [u8; 32],
+    pub(super) answer: Name,
+}
+
+/// Where questions are compared with each other: all that shapes their answers but their text, until the life is flushed.
+#[derive(Clone)]
+pub(super) struct Namespace(String);
+
+impl Question {
+    /// A text among those that share all other parts.
+    pub(super) fn of(context: &TenantContext, frame: &Name, text: &str) -> Result<Self, CacheError> {
+        Self::called(context, frame, *within(context, frame, Within::Question, text.as_bytes())?.as_bytes())
+    }
+
+    /// One that was found. An id that is of another frame names no answer.
+    fn called(context: &TenantContext, frame: &Name, id: [u8; 32]) -> Result<Self, CacheError> {
+        Ok(Self { id, answer: Name::new(Layer::Semantic, within(context, frame, Within::Answer, &id)?) })
+    }
+
+    fn external_id(&self) -> Result<ExternalId, VectorError> {
+        ExternalId::parse(&data_encoding::HEXLOWER.encode(&self.id))
+    }
+
+    /// One in 64, the same ones again and again.
+    const fn clears_up(&self) -> bool {
+        self.id[0] < 4
+    }
+}
+
+impl Namespace {
+    pub(super) fn of(context: &TenantContext, frame: &Name, epoch: Epoch) -> Result<Self, CacheError> {
+        let digest = within(context, frame, Within::Namespace, epoch.as_bytes())?;
+        Ok(Self(data_encoding::HEXLOWER.encode(digest.as_bytes())))
+    }
+
+    fn filter(&self) -> Result<Filter, VectorError> {
+        Ok(Filter::Equals(namespace_key()?, FilterValue::Text(self.0.clone())))
+    }
+}
+
+impl Questions {
+    /// A vector of the model's dimension, of finite numbers that are not all zero.
+    pub(super) fn ensure_vector(&self, vector: &[f32], dimensions: u32) -> Result<(), CacheError> {
+        let is_model_s = vector.len() == self.dimensions && vector.len() as u64 == u64::from(dimensions);
+        let is_direction = vector.iter().all(|x| x.is_finite()) && vector.iter().any(|x| x.is_normal());
+        if is_model_s && is_direction { Ok(()) } else { Err(CacheError::Vector) }
+    }
+
+    /// The questions of the namespace that are alike enough, the most alike first.
+    pub(super) async fn alike(
+        &self,
+        context: &TenantContext,
+        frame: &Name,
+        namespace: &Namespace,
+        (vector, least): (&[f32], Similarity),
+    ) -> Result<Vec<Question>, CacheError> {
+        let alive = Filter::Within(expires_key()?, Range::new(seconds(context.now())..)?);
+        let query = VectorQuery::dense(vector.to_vec())?
+            .filter(Filter::All(vec![namespace.filter()?, alive]))?
+            .score_threshold(least.cosine())?
+            .limit(CANDIDATES)?;
+        let hits = self.points.query(&query).await?;
+        let alike = hits.iter().filter(|hit| least.is_reached_by(hit.score()) && is_of(hit, namespace));
+        alike.filter_map(id_of).map(|id| Question::called(context, frame, id)).collect()
+    }
+
+    /// Keeps a question for as long as its answer.
+    pub(super) async fn keep(
+        &self,
+        context: &TenantContext,
+        namespace: &Namespace,
+        (question, vector): (&Question, &[f32]),
+        ttl: Duration,
+    ) -> Result<(), CacheError> {
+        let payload = Map::from_iter([
+            (NAMESPACE.to_owned(), Value::from(namespace.0.as_str())),
+            (EXPIRES.to_owned(), Value::from(seconds(context.now() + ttl))),
+        ]);
+        let point =
+            Point::new(question.external_id()?, payload)?.with(VectorName::dense(), DenseVector::new(vector.to_vec())?);
+        self.points.upsert(vec![point]).await?;
+        if question.clears_up() {
+            let over = Filter::Within(expires_key()?, Range::new(..seconds(context.now()))?);
+            self.points.change(vec![Change::Delete(Select::Matching(over))]).await?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn forget(&self, questions: &[Question]) -> Result<(), CacheError> {
+        let ids = questions.iter().map(Question::external_id).collect::<Result<Vec<_>, _>>()?;
+        Ok(self.points.change(vec![Change::Delete(Select::Ids(ids))]).await?)
+    }
+}
+
+/// A point of a life for each question that was answered; what is asked for of it is filtered by the engine.
+pub(super) fn schema(dimensions: usize) -> Result<Schema, VectorError> {
+    let schema = Schema::dense(dimensions)?;
+    Ok(schema.index(namespace_key()?, IndexKind::Keyword).index(expires_key()?, IndexKind::Float))
+}
+
+/// What the engine was asked for it has to have answered.
+fn is_of(hit: &Hit, namespace: &Namespace) -> bool {
+    hit.payload().get(NAMESPACE).and_then(Value::as_str) == Some(&namespace.0)
+}
+
+fn id_of(hit: &Hit) -> Option<[u8; 32]> {
+    data_encoding::HEXLOWER.decode(hit.id().as_str().as_bytes()).ok()?.try_into().ok()
+}
+
+fn seconds(time: SystemTime) -> f64 {
+    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+}
+
+fn namespace_key() -> Result<PayloadKey, VectorError> {
+    PayloadKey::parse(NAMESPACE)
+}
+
+fn expires_key() -> Result<PayloadKey, VectorError> {
+    PayloadKey::parse(EXPIRES)
+}
+
+const NAMESPACE: &str = "namespace";
+const EXPIRES: &str = "expires";
+
+/// Of how many questions the answer is looked for. Nearer ones may be removed, or driven out.
+const CANDIDATES: usize = 4;
