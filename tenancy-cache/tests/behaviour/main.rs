@@ -13,3 +13,6 @@ mod lies;
 mod look;
 mod rig;
 mod samples;
+mod stale;
+mod streams;
+mod two_level;

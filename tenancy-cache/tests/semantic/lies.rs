@@ -1,0 +1,209 @@
+//! A vector back end that answers with somebody else's questions, and one that is not there.
+
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use tenancy_cache::{Bypass, Layer, Lookup, MemoryBackend, Put, SemanticParts};
+use tenancy_core::{StoreName, StoreVerdict, Visibility};
+use tenancy_vector::conformance::ReferenceBackend;
+use tenancy_vector::{
+    BackendError, CountRequest, DenseVector, DropScope, FacetRequest, FilterValue, IndexKind, PayloadKey, Point,
+    PointKey, QueryRequest, Schema, ScoredPayload, Scroll, ScrollRequest, StoredPayload, VectorBackend, VectorName,
+    VectorScope, VectorStore, WriteRequest, WriteScope,
+};
+
+use crate::{SAME, World, asks, fill, hit, slot};
+
+/// The reference, except where it is told to misbehave.
+#[derive(Clone, Default)]
+struct Liar {
+    inner: ReferenceBackend,
+    /// Queries are answered with what was found last.
+    replays: Arc<AtomicBool>,
+    last: Arc<Mutex<Vec<Vec<ScoredPayload>>>>,
+    is_down: Arc<AtomicBool>,
+    hangs: Arc<AtomicBool>,
+}
+
+impl Liar {
+    async fn obey(&self) -> Result<(), BackendError> {
+        if self.hangs.load(SeqCst) {
+            std::future::pending::<()>().await;
+        }
+        if self.is_down.load(SeqCst) { Err(BackendError::because("down")) } else { Ok(()) }
+    }
+}
+
+#[async_trait]
+impl VectorBackend for Liar {
+    async fn prepare(&self, schema: &Schema) -> Result<(), BackendError> {
+        self.inner.prepare(schema).await
+    }
+
+    async fn write(&self, scope: &WriteScope<'_>, request: WriteRequest) -> Result<(), BackendError> {
+        self.obey().await?;
+        self.inner.write(scope, request).await
+    }
+
+    async fn query(
+        &self,
+        scope: &VectorScope<'_>,
+        requests: &[QueryRequest],
+    ) -> Result<Vec<Vec<ScoredPayload>>, BackendError> {
+        self.obey().await?;
+        if self.replays.load(SeqCst) {
+            return Ok(self.last.lock().unwrap().clone());
+        }
+        let found = self.inner.query(scope, requests).await?;
+        self.last.lock().unwrap().clone_from(&found);
+        Ok(found)
+    }
+
+    async fn facet(
+        &self,
+        scope: &VectorScope<'_>,
+        request: FacetRequest,
+    ) -> Result<Vec<(FilterValue, u64)>, BackendError> {
+        self.inner.facet(scope, request).await
+    }
+
+    async fn scroll(
+        &self,
+        scope: &VectorScope<'_>,
+        request: ScrollRequest,
+    ) -> Result<Vec<StoredPayload>, BackendError> {
+        self.inner.scroll(scope, request).await
+    }
+
+    async fn retrieve(
+        &self,
+        scope: &VectorScope<'_>,
+        keys: Vec<PointKey>,
+        vectors: bool,
+    ) -> Result<Vec<StoredPayload>, BackendError> {
+        self.inner.retrieve(scope, keys, vectors).await
+    }
+
+    async fn count(&self, scope: &VectorScope<'_>, request: CountRequest) -> Result<u64, BackendError> {
+        self.inner.count(scope, request).await
+    }
+
+    async fn vacate(&self, scope: &WriteScope<'_>) -> Result<(), BackendError> {
+        self.inner.vacate(scope).await
+    }
+
+    async fn drop_partition(&self, scope: &DropScope<'_>) -> Result<(), BackendError> {
+        self.inner.drop_partition(scope).await
+    }
+
+    async fn verify_dropped(&self, scope: &DropScope<'_>) -> Result<StoreVerdict, BackendError> {
+        self.inner.verify_dropped(scope).await
+    }
+}
+
+async fn world() -> (World, Liar) {
+    let liar = Liar::default();
+    (World::over(MemoryBackend::new(), liar.clone()).await, liar)
+}
+
+#[tokio::test]
+async fn an_index_that_forgets_the_namespace_finds_nothing_of_another() {
+    let (world, liar) = world().await;
+    let alice = world.of_user("acme", "alice", &["editor"]).await;
+    let bob = world.of_user("acme", "bob", &["editor"]).await;
+    let private = |text| SemanticParts { visibility: Visibility::Subject, ..asks(text) };
+    fill(&alice, &private("q1"), "alice's").await;
+    assert_eq!(hit(&alice, &private("q2")).await.as_deref(), Some("alice's"), "positive control");
+    liar.replays.store(true, SeqCst);
+    for parts in [private("q1"), private("q2"), asks("q1"), asks("q2")] {
+        assert_eq!(hit(&bob, &parts).await, None);
+    }
+    assert_eq!(hit(&alice, &private("q3")).await.as_deref(), Some("alice's"), "her own namespace goes on");
+}
+
+/// Somebody who writes to the index puts one user's question among another's, or a tenant's among another's.
+#[tokio::test]
+async fn a_forged_question_names_no_answer() {
+    let (world, liar) = world().await;
+    let alice = world.of_user("acme", "alice", &["editor"]).await;
+    let bob = world.of_user("acme", "bob", &["editor"]).await;
+    let globex = world.of_user("globex", "bob", &["editor"]).await;
+    let private = |text| SemanticParts { visibility: Visibility::Subject, ..asks(text) };
+    let key = |name| PayloadKey::parse(name).unwrap();
+    let schema = Schema::dense(3).unwrap().index(key("namespace"), IndexKind::Keyword);
+    let schema = schema.index(key("expires"), IndexKind::Float);
+    let index = VectorStore::aside(world.tenants.realm(), StoreName::new("intruder"), liar.inner.clone(), schema);
+    let of = async |tenant: &str| index.scoped(&world.tenants.context(tenant).await).unwrap();
+    let all = async |tenant: &str| of(tenant).await.scroll(&Scroll::new(), None).await.unwrap().into_points();
+    fill(&alice, &private("q1"), "alice's").await;
+    let alice_s = all("acme").await.remove(0);
+    for (victim, tenant) in [(&bob, "acme"), (&globex, "globex")] {
+        fill(victim, &private("q9"), "own").await;
+        let own = all(tenant).await.into_iter().find(|point| point.id() != alice_s.id()).unwrap();
+        victim.invalidate(&private("q9"), &SAME).await.unwrap();
+        assert_eq!(hit(victim, &private("q2")).await, None);
+        let forged = Point::new(alice_s.id().clone(), own.payload().clone()).unwrap();
+        let vector = DenseVector::new(SAME.to_vec()).unwrap();
+        of(tenant).await.upsert(vec![forged.with(VectorName::dense(), vector)]).await.unwrap();
+        assert_eq!(all(tenant).await.len(), 1, "positive control: it is there");
+        assert_eq!(hit(victim, &private("q2")).await, None, "{tenant}");
+    }
+    assert_eq!(hit(&alice, &private("q1")).await.as_deref(), Some("alice's"));
+}
+
+#[tokio::test]
+async fn an_index_that_answers_with_another_tenants_question_is_not_believed() {
+    let (world, liar) = world().await;
+    let (acme, globex) = (world.of("acme").await, world.of("globex").await);
+    fill(&acme, &asks("q1"), "acme's").await;
+    assert_eq!(hit(&acme, &asks("q2")).await.as_deref(), Some("acme's"));
+    liar.replays.store(true, SeqCst);
+    let seen = globex.lookup(&asks("q2"), &SAME).await.unwrap();
+    assert!(matches!(seen, Lookup::Bypass(Bypass::Backend)), "{seen:?}");
+    let breaches = world.tenants.denied_rules().await;
+    assert!(breaches.iter().any(|rule| rule == "store.breach"), "{breaches:?}");
+    assert_eq!(hit(&acme, &asks("q2")).await.as_deref(), Some("acme's"), "positive control");
+}
+
+#[tokio::test]
+async fn an_index_that_answers_with_a_question_of_another_moment_finds_no_answer() {
+    let (world, liar) = world().await;
+    let acme = world.of("acme").await;
+    fill(&acme, &asks("q1"), "old").await;
+    assert_eq!(hit(&acme, &asks("q2")).await.as_deref(), Some("old"));
+    liar.replays.store(true, SeqCst);
+    world.caches.scoped(&world.tenants.context("acme").await).unwrap().flush().await.unwrap();
+    assert_eq!(hit(&acme, &asks("q2")).await, None, "flushed");
+    let write = crate::begin_write(&world.tenants, &world.tenants.context("acme").await).await;
+    write.settle().await.unwrap();
+    assert_eq!(hit(&acme, &asks("q2")).await, None, "of older documents");
+}
+
+#[tokio::test]
+async fn without_the_index_the_cache_stands_aside_and_an_invalidation_is_owed() {
+    let (world, liar) = world().await;
+    let acme = world.of("acme").await;
+    fill(&acme, &asks("q1"), "kept").await;
+    let place = slot(&acme, &SemanticParts { endpoint: "http://b".to_owned(), ..asks("q1") }, &SAME).await;
+    liar.is_down.store(true, SeqCst);
+    let seen = acme.lookup(&asks("q2"), &SAME).await.unwrap();
+    assert!(matches!(seen, Lookup::Bypass(Bypass::Backend)), "{seen:?}");
+    assert_eq!(place.put(&"kept".to_owned()).await.unwrap(), Put::Skipped(Bypass::Backend));
+    acme.invalidate(&asks("q2"), &SAME).await.unwrap_err();
+    liar.is_down.store(false, SeqCst);
+    let seen = acme.lookup(&asks("q1"), &SAME).await.unwrap();
+    assert!(matches!(seen, Lookup::Bypass(Bypass::InvalidationOwed)), "{seen:?}");
+    acme.invalidate(&asks("q2"), &SAME).await.unwrap();
+    assert_eq!(hit(&acme, &asks("q1")).await, None, "it was alike, and is gone");
+    assert!(world.caches.stats().of(Layer::Semantic).bypasses >= 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_index_that_does_not_answer_is_not_waited_for() {
+    let (world, liar) = world().await;
+    let acme = world.of("acme").await;
+    liar.hangs.store(true, SeqCst);
+    let seen = acme.lookup(&asks("q1"), &SAME).await.unwrap();
+    assert!(matches!(seen, Lookup::Bypass(Bypass::Backend)), "{seen:?}");
+}
