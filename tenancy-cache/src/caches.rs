@@ -168,6 +168,13 @@ impl TenantCaches {
         self.scope.end(entered, derived)
     }
 
+    /// Counts what an engine said of its prefix cache after a call with the [salt](Self::engine_salt): how many tokens of
+    /// the prompt it had.
+    pub fn count_engine(&self, cached_tokens: u64) {
+        let counters = self.scope.shared.counters.of(Layer::Engine);
+        if cached_tokens > 0 { counters.hits.count() } else { counters.misses.count() }
+    }
+
     /// The moment for [`derive`](crate::derive), with the versions of the shared corpora that will be searched: read it
     /// before anything is retrieved for the question. The layers do this by themselves.
     ///

@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(whole.value::<u32>(), None, "of another form");
         let old = kept::<Vec<String>>(&context, &[&[0; 8], &whole.0[8..]].concat()).unwrap();
         assert!(old.age > Duration::from_secs(1_000_000_000) && old.value == list);
-        let ahead = kept::<Vec<String>>(&context, &[&[0x00, 0xff], &[0; 6], &whole.0[8..]].concat());
+        let ahead = kept::<Vec<String>>(&context, &[&[0, 0xff, 0, 0, 0, 0, 0, 0], &whole.0[8..]].concat());
         assert_eq!(ahead.map(|kept| kept.age), Some(Duration::ZERO), "another process's clock may be ahead");
         for bytes in [&[][..], &[0; 7], &[0xff; 8]] {
             assert!(kept::<Vec<String>>(&context, bytes).is_none(), "{bytes:?}");

@@ -33,7 +33,7 @@
 //!
 //! # Features
 //!
-//! `pg`, `vector`, `cache`, `tools` (all on by default) bring the stores; `axum` the extractor and responses. None opens
+//! `pg`, `vector`, `cache`, `semantic`, `tools` (all on by default) bring the stores; `axum` the extractor and responses. None opens
 //! anything.
 //!
 //! # MSRV

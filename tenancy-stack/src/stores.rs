@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+#[cfg(feature = "semantic")]
+use tenancy_cache::semantic::{SEMANTIC_STORE, SemanticCache, TenantSemantic};
 #[cfg(feature = "cache")]
 use tenancy_cache::{Caches, TenantCaches};
 use tenancy_core::{Cells, Gate, Pass, Realm, StoreName, TenantContext};
@@ -31,6 +33,8 @@ struct Shared {
     vectors: Option<Cells<VectorStore>>,
     #[cfg(feature = "cache")]
     caches: Option<Cells<Caches>>,
+    #[cfg(feature = "semantic")]
+    semantic: Option<Cells<SemanticCache>>,
     #[cfg(feature = "tools")]
     tools: Option<Cells<Tools>>,
 }
@@ -84,6 +88,8 @@ impl Stores {
             vectors: None,
             #[cfg(feature = "cache")]
             caches: None,
+            #[cfg(feature = "semantic")]
+            semantic: None,
             #[cfg(feature = "tools")]
             tools: None,
         };
@@ -120,6 +126,13 @@ impl StoresBuilder {
     #[cfg(feature = "cache")]
     pub fn caches(mut self, caches: impl Into<Cells<Caches>>) -> Self {
         self.shared.caches = Some(caches.into());
+        self
+    }
+
+    /// Sets the semantic cache, or its cells.
+    #[cfg(feature = "semantic")]
+    pub fn semantic(mut self, semantic: impl Into<Cells<SemanticCache>>) -> Self {
+        self.shared.semantic = Some(semantic.into());
         self
     }
 
@@ -174,6 +187,16 @@ impl TenantStores {
     pub fn caches(&self) -> Result<TenantCaches, Error> {
         let cells = self.stores.shared.caches.as_ref().ok_or(Error::NotConfigured("caches"))?;
         Ok(cells.pick(tenancy_cache::STORE, self.context())?.scoped(self.context())?)
+    }
+
+    /// The tenant's answers to questions that are alike.
+    ///
+    /// # Errors
+    /// As [`database`](Self::database).
+    #[cfg(feature = "semantic")]
+    pub fn semantic<V>(&self) -> Result<TenantSemantic<V>, Error> {
+        let cells = self.stores.shared.semantic.as_ref().ok_or(Error::NotConfigured("semantic cache"))?;
+        Ok(cells.pick(SEMANTIC_STORE, self.context())?.scoped(self.context())?)
     }
 
     /// The tenant's tools.

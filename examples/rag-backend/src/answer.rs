@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tenancy_stack::cache::EngineSalt;
 use tenancy_stack::chat::{ChatRequest, Message, ModelIdentity, Role, ToolChoice};
 
 use crate::embed::{stem, words};
@@ -18,11 +19,28 @@ pub trait Answerer: Send + Sync + 'static {
     /// Where it answers, for cache keys.
     fn endpoint(&self) -> &str;
 
-    /// The next step: an answer, or a call of one of the request's tools. Dropped: nothing is kept.
+    /// The next step: an answer, or a call of one of the request's tools. The salt keeps the tenant's prefixes apart where the
+    /// engine keeps any. Dropped: nothing is kept.
     ///
     /// # Errors
     /// [`UpstreamError`] when a service does not answer as it should.
-    async fn step(&self, request: &ChatRequest) -> Result<Step, UpstreamError>;
+    async fn step(&self, request: &ChatRequest, salt: &EngineSalt) -> Result<Reply, UpstreamError>;
+}
+
+/// A step, and what the engine says of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "who answers says both")]
+pub struct Reply {
+    /// The step.
+    pub step: Step,
+    /// How many tokens of the prompt the engine had in its prefix cache, if it says so.
+    pub cached_tokens: Option<u64>,
+}
+
+impl From<Step> for Reply {
+    fn from(step: Step) -> Self {
+        Self { step, cached_tokens: None }
+    }
 }
 
 /// What a model wants next.
@@ -67,18 +85,22 @@ impl Answerer for Extractive {
         "offline"
     }
 
-    async fn step(&self, request: &ChatRequest) -> Result<Step, UpstreamError> {
-        let last = request.messages.iter().rev().find(|m| m.role == Role::User);
-        let question = last.map(|m| m.content.as_str()).unwrap_or_default();
-        if let Some(result) = request.messages.iter().rev().find(|m| m.role == Role::Tool) {
-            return Ok(Step::Answer(result.content.clone()));
-        }
-        if request.tool_choice != ToolChoice::None && !request.tools.is_empty() {
-            return Ok(plan(question));
-        }
-        let prompt = request.messages.iter().find(|m| m.role == Role::System);
-        Ok(Step::Answer(quote(question, prompt.map(|m| m.content.as_str()).unwrap_or_default())))
+    async fn step(&self, request: &ChatRequest, _: &EngineSalt) -> Result<Reply, UpstreamError> {
+        Ok(extract(request).into())
     }
+}
+
+fn extract(request: &ChatRequest) -> Step {
+    let last = request.messages.iter().rev().find(|m| m.role == Role::User);
+    let question = last.map(|m| m.content.as_str()).unwrap_or_default();
+    if let Some(result) = request.messages.iter().rev().find(|m| m.role == Role::Tool) {
+        return Step::Answer(result.content.clone());
+    }
+    if request.tool_choice != ToolChoice::None && !request.tools.is_empty() {
+        return plan(question);
+    }
+    let prompt = request.messages.iter().find(|m| m.role == Role::System);
+    Step::Answer(quote(question, prompt.map(|m| m.content.as_str()).unwrap_or_default()))
 }
 
 /// A plan without a model: a task that names a file reads it, any other searches.
@@ -148,10 +170,19 @@ impl Answerer for OpenAiAnswerer {
         &self.url
     }
 
-    async fn step(&self, request: &ChatRequest) -> Result<Step, UpstreamError> {
+    async fn step(&self, request: &ChatRequest, salt: &EngineSalt) -> Result<Reply, UpstreamError> {
         #[derive(Deserialize)]
-        struct Reply {
+        struct Completion {
             choices: Vec<Choice>,
+            usage: Option<Usage>,
+        }
+        #[derive(Deserialize)]
+        struct Usage {
+            prompt_tokens_details: Option<Details>,
+        }
+        #[derive(Deserialize)]
+        struct Details {
+            cached_tokens: Option<u64>,
         }
         #[derive(Deserialize)]
         struct Choice {
@@ -172,16 +203,19 @@ impl Answerer for OpenAiAnswerer {
             name: String,
             arguments: String,
         }
-        let reply: Reply = self.client.post(&self.url, self.key.expose_secret(), &body(request)).await?;
-        let said = reply.choices.into_iter().next().ok_or(UpstreamError::Answer)?.message;
-        match said.tool_calls.into_iter().next() {
-            Some(Called { function: Function { name, arguments } }) => Ok(Step::Call { name, arguments }),
-            None => said.content.map(Step::Answer).ok_or(UpstreamError::Answer),
-        }
+        let Completion { choices, usage } =
+            self.client.post(&self.url, self.key.expose_secret(), &body(request, salt)).await?;
+        let said = choices.into_iter().next().ok_or(UpstreamError::Answer)?.message;
+        let step = match said.tool_calls.into_iter().next() {
+            Some(Called { function: Function { name, arguments } }) => Step::Call { name, arguments },
+            None => said.content.map(Step::Answer).ok_or(UpstreamError::Answer)?,
+        };
+        let cached_tokens = usage.and_then(|usage| usage.prompt_tokens_details).and_then(|of| of.cached_tokens);
+        Ok(Reply { step, cached_tokens })
     }
 }
 
-fn body(request: &ChatRequest) -> Value {
+fn body(request: &ChatRequest, salt: &EngineSalt) -> Value {
     let message = |m: &Message| {
         let mut value = json!({ "role": m.role, "content": m.content });
         if !m.tool_calls.is_empty() {
@@ -203,6 +237,7 @@ fn body(request: &ChatRequest) -> Value {
         "model": request.model.id,
         "messages": request.messages.iter().map(message).collect::<Vec<_>>(),
         "n": request.n,
+        "cache_salt": salt.as_str(),
     });
     if let Some(temperature) = request.temperature {
         body["temperature"] = json!(temperature);
@@ -228,8 +263,8 @@ fn body(request: &ChatRequest) -> Value {
 mod tests {
     use super::*;
 
-    #[tokio::test]
-    async fn the_offline_answer_quotes_and_cites() {
+    #[test]
+    fn the_offline_answer_quotes_and_cites() {
         let prompt = prompt_of(&[
             ("shifts".into(), "Shifts start at six. Bring gloves.".into()),
             ("leave".into(), "New staff receive 26 days of annual leave. More days follow.".into()),
@@ -239,8 +274,7 @@ mod tests {
             vec![Message::new(Role::System, prompt), Message::new(Role::User, "How many days of leave for new staff?")],
         );
         request.tool_choice = ToolChoice::None;
-        let step = Extractive.step(&request).await.unwrap();
-        assert_eq!(step, Step::Answer("New staff receive 26 days of annual leave. [2]".into()));
+        assert_eq!(extract(&request), Step::Answer("New staff receive 26 days of annual leave. [2]".into()));
     }
 
     #[test]

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tenancy_stack::cache::{EmbeddingParts, ResponseParts, RetrievalParts};
+use tenancy_stack::cache::semantic::Similarity;
+use tenancy_stack::cache::{CacheError, EmbeddingParts, EngineParts, ResponseParts, RetrievalParts, SemanticParts};
 use tenancy_stack::chat::{ChatRequest, Message, ModelIdentity, Role, ToolChoice};
 use tenancy_stack::vector::{SparseVector, VectorQuery};
 use tenancy_stack::{TenantStores, Visibility, permission};
@@ -48,6 +49,60 @@ pub(crate) async fn ask(service: &Service, mine: &TenantStores, question: &str) 
     if question.trim().is_empty() || question.len() > MAX_QUESTION {
         return Err(ServiceError::Invalid("a question has 1 to 4096 bytes"));
     }
+    let vector = embed(service, mine, question, Visibility::Tenant).await?;
+    let asked = AtomicBool::new(false);
+    let compute = || answer(service, mine, question, &asked);
+    // A question without a letter has no direction, and nothing is like it.
+    let is_like_nothing = vector.iter().all(|x| *x == 0.0);
+    let answered = match is_like_nothing {
+        true => compute().await?,
+        false => mine.semantic()?.get_or_try_compute(&alike(service, question), &vector, compute).await?,
+    };
+    let still = verified(mine, answered.citations.clone()).await?;
+    // An answer whose sources went away behind the index' back is not given again.
+    let Answered { answer, citations } = match still == answered.citations {
+        true => answered,
+        false => self::answer(service, mine, question, &asked).await?,
+    };
+    Ok(Answer { answer, citations, cached: !asked.into_inner() })
+}
+
+/// How alike two questions are that may have one answer. High: to most models a "not" makes little difference.
+///
+/// # Errors
+/// None for what stands here.
+pub fn alike_enough() -> Result<Similarity, CacheError> {
+    Similarity::new(0.97)
+}
+
+/// An answer as it is kept.
+#[derive(Clone, Serialize, Deserialize)]
+struct Answered {
+    answer: String,
+    citations: Vec<Citation>,
+}
+
+/// Where questions are compared by meaning: the passages follow from the documents, whose version is in it.
+fn alike(service: &Service, question: &str) -> SemanticParts {
+    let chat = vec![Message::new(Role::System, prompt_of(&[])), Message::new(Role::User, question)];
+    SemanticParts {
+        chat: ChatRequest::new(service.answerer().model(), chat),
+        endpoint: service.answerer().endpoint().to_owned(),
+        inputs: vec![STRATEGY.into(), HITS.to_be_bytes().to_vec()],
+        embedding: embedding_model(service),
+        dimensions: service.embedder().dimension() as u32,
+        instruction: None,
+        corpora: Vec::new(),
+        visibility: Visibility::Tenant,
+    }
+}
+
+async fn answer(
+    service: &Service,
+    mine: &TenantStores,
+    question: &str,
+    asked: &AtomicBool,
+) -> Result<Answered, ServiceError> {
     let citations = verified(mine, find(service, mine, question, HITS).await?).await?;
     let passages: Vec<_> = citations.iter().map(|c| (c.document.clone(), c.passage.clone())).collect();
     let mut chat = ChatRequest::new(
@@ -55,6 +110,19 @@ pub(crate) async fn ask(service: &Service, mine: &TenantStores, question: &str) 
         vec![Message::new(Role::System, prompt_of(&passages)), Message::new(Role::User, question)],
     );
     chat.tool_choice = ToolChoice::None;
+    match step(service, mine, chat, asked).await? {
+        Step::Answer(answer) => Ok(Answered { answer, citations }),
+        Step::Call { .. } => Err(crate::http::UpstreamError::Answer.into()),
+    }
+}
+
+/// A model's next step, from the tenant's cache or the engine, which is told by `asked`.
+pub(crate) async fn step(
+    service: &Service,
+    mine: &TenantStores,
+    chat: ChatRequest,
+    asked: &AtomicBool,
+) -> Result<Step, ServiceError> {
     let parts = ResponseParts {
         chat,
         endpoint: service.answerer().endpoint().to_owned(),
@@ -62,19 +130,18 @@ pub(crate) async fn ask(service: &Service, mine: &TenantStores, question: &str) 
         corpora: Vec::new(),
         visibility: Visibility::Tenant,
     };
-    let asked = AtomicBool::new(false);
-    let step: Step = mine
-        .caches()?
+    let caches = mine.caches()?;
+    caches
         .response()
         .get_or_try_compute(&parts, || async {
             asked.store(true, Ordering::Relaxed);
-            service.answerer().step(&parts.chat).await.map_err(ServiceError::from)
+            let engine = EngineParts { model: parts.chat.model.clone(), visibility: Visibility::Tenant };
+            let salt = caches.engine_salt(&engine).await?;
+            let reply = service.answerer().step(&parts.chat, &salt).await?;
+            reply.cached_tokens.into_iter().for_each(|tokens| caches.count_engine(tokens));
+            Ok(reply.step)
         })
-        .await?;
-    match step {
-        Step::Answer(answer) => Ok(Answer { answer, citations, cached: !asked.into_inner() }),
-        Step::Call { .. } => Err(crate::http::UpstreamError::Answer.into()),
-    }
+        .await
 }
 
 /// Finds passages by meaning and by words at once, under one scope.
@@ -87,7 +154,7 @@ pub(crate) async fn find(
     let parts = RetrievalParts {
         query: query.to_owned(),
         filter: Vec::new(),
-        strategy: "hybrid-rrf".to_owned(),
+        strategy: STRATEGY.to_owned(),
         limit,
         model: embedding_model(service),
         corpora: Vec::new(),
@@ -148,5 +215,6 @@ fn embedding_model(service: &Service) -> ModelIdentity {
     ModelIdentity { id: embedder.model().to_owned(), version: embedder.version().to_owned(), adapter: None }
 }
 
+const STRATEGY: &str = "hybrid-rrf";
 const HITS: u32 = 5;
 const MAX_QUESTION: usize = 4096;

@@ -1,11 +1,17 @@
 //! A small tool loop: the model asks for calls until it answers.
 
+use std::sync::atomic::AtomicBool;
+
+use tenancy_stack::cache::{ToolParts, canonical_json};
 use tenancy_stack::chat::{ChatRequest, FunctionSpec, Message, Role, ToolCall, ToolChoice};
-use tenancy_stack::{Denial, TenantStores, permission};
+use tenancy_stack::tools::{TenantTools, Tool};
+use tenancy_stack::{Denial, TenantStores, Visibility, permission};
 
 use crate::answer::Step;
+use crate::ask;
 use crate::error::ServiceError;
 use crate::service::Service;
+use crate::tools::SearchDocuments;
 
 /// Works on a task with the tenant's tools and returns the steps, the last of which is the answer.
 ///
@@ -34,18 +40,18 @@ pub(crate) async fn assist(service: &Service, mine: &TenantStores, task: &str) -
         .collect();
     let mut steps = Vec::new();
     for number in 1..=MAX_STEPS {
-        let step = service.answerer().step(&chat).await?;
+        let step = ask::step(service, mine, chat.clone(), &AtomicBool::new(false)).await?;
         steps.push(step.clone());
         let Step::Call { name, arguments } = step else { return Ok(steps) };
-        let output = match tools.call(&name, &arguments).await {
-            Ok(output) => output.into_string(),
+        let output = match called(mine, &tools, &name, &arguments).await {
+            Ok(output) => output,
             Err(error) => match Denial::of(&error) {
                 // What the model can do something about. Any other denial is about who asks, or about the service:
                 // somebody who may not be here is not told by the model, and a breach is not talked over.
                 None | Some(Denial::NotVisible | Denial::OutOfReach | Denial::ScopeArgument | Denial::BreakerOpen) => {
                     "The call failed.".to_owned()
                 }
-                Some(_) => return Err(error.into()),
+                Some(_) => return Err(error),
             },
         };
         let call = ToolCall { id: format!("call-{number}"), name, arguments };
@@ -56,6 +62,23 @@ pub(crate) async fn assist(service: &Service, mine: &TenantStores, task: &str) -
         chat.messages.extend([called, result]);
     }
     Err(ServiceError::Invalid("the model did not come to an end"))
+}
+
+/// What a tool says: from the tenant's cache where it follows from the documents alone, whose version is in the key.
+async fn called(mine: &TenantStores, tools: &TenantTools, name: &str, arguments: &str) -> Result<String, ServiceError> {
+    let call = || async { Ok(tools.call(name, arguments).await?.into_string()) };
+    let spec = tools.specs().into_iter().find(|spec| spec.name == name && spec.name == SearchDocuments::NAME);
+    // What has no canonical form is the tool's to refuse.
+    let (Some(spec), Ok(arguments)) = (spec, canonical_json(arguments)) else { return call().await };
+    let parts = ToolParts {
+        name: spec.name.to_owned(),
+        version: spec.version.to_owned(),
+        scope: Vec::new(),
+        arguments,
+        corpora: Vec::new(),
+        visibility: Visibility::Tenant,
+    };
+    mine.caches()?.tool().get_or_try_compute(&parts, call).await
 }
 
 const MAX_STEPS: usize = 6;

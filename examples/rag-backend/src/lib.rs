@@ -57,8 +57,8 @@ mod service;
 mod tools;
 
 // The public interface is:
-pub use answer::{Answerer, Extractive, OpenAiAnswerer, Step};
-pub use ask::{Answer, Citation};
+pub use answer::{Answerer, Extractive, OpenAiAnswerer, Reply, Step};
+pub use ask::{Answer, Citation, alike_enough};
 pub use database::{MIGRATIONS, declaration};
 pub use embed::{Embedder, HashedNgrams, OpenAiEmbedder};
 pub use error::ServiceError;

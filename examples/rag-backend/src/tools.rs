@@ -43,13 +43,13 @@ pub fn registry(service: LateService) -> Result<ToolRegistry<Closed>, RegistryEr
     Ok(open.close())
 }
 
-struct SearchDocuments {
+pub(crate) struct SearchDocuments {
     service: LateService,
 }
 
 /// What to search for.
 #[derive(Deserialize, JsonSchema)]
-struct Search {
+pub(crate) struct Search {
     /// The words to look for.
     query: String,
 }

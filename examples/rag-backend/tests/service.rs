@@ -8,8 +8,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use axum::body::Body;
 use axum::http::{Method, header};
-use rag_backend::{Answerer, Step, UpstreamError, perform};
+use rag_backend::{Answerer, Reply as ModelReply, Step, UpstreamError, perform};
 use serde_json::{Value, json};
+use tenancy_stack::cache::EngineSalt;
 use tenancy_stack::chat::{ChatRequest, ModelIdentity};
 use tenancy_stack::core::{Face, TenantId};
 use tenancy_stack::{Denial, Realm};
@@ -323,9 +324,9 @@ impl Answerer for Closing {
         "offline"
     }
 
-    async fn step(&self, _: &ChatRequest) -> Result<Step, UpstreamError> {
+    async fn step(&self, _: &ChatRequest, _: &EngineSalt) -> Result<ModelReply, UpstreamError> {
         let _closed = self.0.close().await;
-        Ok(Step::Call { name: "read_file".into(), arguments: json!({ "path": "plan.txt" }).to_string() })
+        Ok(Step::Call { name: "read_file".into(), arguments: json!({ "path": "plan.txt" }).to_string() }.into())
     }
 }
 

@@ -8,6 +8,7 @@ mod client;
 mod quality;
 mod report;
 mod server;
+mod warm;
 mod world;
 
 use std::fs::Permissions;
@@ -93,6 +94,9 @@ async fn run(args: Args, corpora: &[Corpus], server: &Server, folder: &Path) -> 
         alone.stop().await?;
         report.quality(quality::compare(corpus, &beside, &by_itself));
     }
+
+    say("asking:   the same again, in the same words and in others".to_owned());
+    report.warmth(warm::ask_again(&together, corpora).await?);
 
     say("attacking: each tenant with the other's names, words, files, tickets and tokens".to_owned());
     let stranger = World::start(server, folder, "demo", corpora).await?;

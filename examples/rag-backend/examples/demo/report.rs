@@ -7,23 +7,29 @@ use tenancy_stack::core::VerifyReport;
 
 use crate::attacks::{Attempt, Outcome};
 use crate::quality::Quality;
+use crate::warm::Warmth;
 
 /// The whole outcome.
 pub(crate) struct Report {
     tenants: usize,
     documents: usize,
     quality: Vec<Quality>,
+    warmth: Option<Warmth>,
     attempts: Vec<Attempt>,
     audit: Option<VerifyReport>,
 }
 
 impl Report {
     pub(crate) const fn new(tenants: usize, documents: usize) -> Self {
-        Self { tenants, documents, quality: Vec::new(), attempts: Vec::new(), audit: None }
+        Self { tenants, documents, quality: Vec::new(), warmth: None, attempts: Vec::new(), audit: None }
     }
 
     pub(crate) fn quality(&mut self, quality: Quality) {
         self.quality.push(quality);
+    }
+
+    pub(crate) fn warmth(&mut self, warmth: Warmth) {
+        self.warmth = Some(warmth);
     }
 
     pub(crate) fn attempts(&mut self, attempts: Vec<Attempt>) {
@@ -34,11 +40,12 @@ impl Report {
         self.audit = Some(report);
     }
 
-    /// No leak, no attempt without proof, nothing lost by having a neighbour, and a log that verifies.
+    /// No leak, no attempt without proof, nothing lost by having a neighbour, every cache of use, and a log that verifies.
     pub(crate) fn passed(&self) -> bool {
         !self.attempts.is_empty()
             && self.attempts.iter().all(|a| a.outcome == Outcome::Denied)
             && self.quality.iter().all(Quality::passed)
+            && self.warmth.as_ref().is_some_and(Warmth::passed)
             && self.audit.as_ref().is_some_and(VerifyReport::is_clean)
     }
 
@@ -57,6 +64,9 @@ impl Report {
         }
         if self.quality.iter().any(|q| q.different > 0) {
             line.push_str(", answers differ from a tenant alone");
+        }
+        if self.warmth.as_ref().is_some_and(|warmth| !warmth.passed()) {
+            line.push_str(", a cache is of no use or changed an answer");
         }
         line
     }
@@ -79,6 +89,13 @@ impl Report {
         json!({
             "tenants": self.tenants, "documents": self.documents,
             "quality": self.quality.iter().map(quality).collect::<Vec<_>>(),
+            "caches": self.warmth.as_ref().map(|warmth| json!({
+                "asked_again": warmth.asked, "different": warmth.different,
+                "layers": warmth.layers().map(|(layer, n)| json!({
+                    "layer": layer, "hits": n.hits, "misses": n.misses, "bypasses": n.bypasses,
+                    "integrity_misses": n.integrity_misses,
+                })).collect::<Vec<_>>(),
+            })),
             "attempts": self.attempts.iter().map(attempt).collect::<Vec<_>>(),
             "audit": self.audit.as_ref().map(|r| json!({
                 "records": r.records, "chains": r.chains, "events": r.events, "clean": r.is_clean(),
@@ -99,6 +116,14 @@ impl fmt::Display for Report {
             let hits = format!("{} ({})", q.hits.0, q.hits.1);
             let passages = format!("{} ({})", q.passages.0, q.passages.1);
             writeln!(f, "{:<10} {:>9} {:>16} {:>20} {:>9}", q.tenant, q.questions, hits, passages, q.foreign)?;
+        }
+        if let Some(warmth) = &self.warmth {
+            writeln!(f, "\n{:<10} {:>9} {:>9} {:>9} {:>9}", "cache", "hits", "misses", "bypasses", "spoilt")?;
+            for (layer, n) in warmth.layers() {
+                let (hits, misses, bypasses, spoilt) = (n.hits, n.misses, n.bypasses, n.integrity_misses);
+                writeln!(f, "{layer:<10} {hits:>9} {misses:>9} {bypasses:>9} {spoilt:>9}")?;
+            }
+            writeln!(f, "{} asked again, {} answered otherwise", warmth.asked, warmth.different)?;
         }
         writeln!(f, "\n{:<10} {:<52} {:<9} {:<28} audit record", "attacker", "attempt", "outcome", "rule")?;
         for a in &self.attempts {

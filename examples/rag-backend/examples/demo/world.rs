@@ -9,7 +9,8 @@ use rag_backend::{
 };
 use secrecy::SecretString;
 use tenancy_stack::Stores;
-use tenancy_stack::cache::{Caches, MemoryBackend};
+use tenancy_stack::cache::semantic::SemanticCache;
+use tenancy_stack::cache::{CacheStats, Caches, MemoryBackend};
 use tenancy_stack::core::{
     AuditRecord, FileCorpusVersions, FileKeyStore, JsonlSink, Life, LocalKeyProvider, MemoryTicketLedger, Realm,
     RealmName, RootKey, StaticDirectory, TenantId, TenantRecord, VerifyReport, verify_log,
@@ -28,6 +29,7 @@ use crate::server::Server;
 /// A running service.
 pub(crate) struct World {
     service: Service,
+    caches: Caches,
     base: String,
     /// Below the demo's own, which is removed when nothing works in it any more.
     folder: PathBuf,
@@ -80,11 +82,20 @@ impl World {
         crate::server::grant(&tables, &declaration).await?;
         let database = Database::open(&realm, PgOptions::new(tables.app), &declaration).await?;
         let edge = EdgeBackend::open(EdgeOptions::new(at("vectors")))?;
-        let vectors = VectorStore::new(&realm, edge, Schema::hybrid(rag_backend::HashedNgrams.dimension())?);
+        let dimensions = HashedNgrams.dimension();
+        let vectors = VectorStore::new(&realm, edge, Schema::hybrid(dimensions)?);
         let caches = Caches::new(&realm, MemoryBackend::new());
+        let questions = EdgeBackend::open(EdgeOptions::new(at("questions")))?;
+        let semantic = SemanticCache::new(&realm, &caches, questions, dimensions, rag_backend::alike_enough()?)?;
         let late = LateService::new();
         let tools = Tools::new(&realm, rag_backend::registry(late.clone())?, FilesRoot::provision(at("files"))?);
-        let stores = Stores::builder(&realm).database(database).vectors(vectors).caches(caches).tools(tools).build()?;
+        let stores = Stores::builder(&realm)
+            .database(database)
+            .vectors(vectors)
+            .caches(caches.clone())
+            .semantic(semantic)
+            .tools(tools)
+            .build()?;
         let (embedder, answerer) = (Box::new(HashedNgrams), Box::new(Extractive));
         let (service, worker) = Service::start(ServiceParts { realm, stores, logins, embedder, answerer });
         late.set(&service);
@@ -95,11 +106,16 @@ impl World {
             // Ends when the world is stopped; what it would say then is of no interest.
             let _ended = axum::serve(listener, router).await;
         });
-        Ok(Self { service, base, folder, directory, passwords, serving, worker })
+        Ok(Self { service, caches, base, folder, directory, passwords, serving, worker })
     }
 
     pub(crate) fn base(&self) -> &str {
         &self.base
+    }
+
+    /// What its caches have counted.
+    pub(crate) fn cached(&self) -> CacheStats {
+        self.caches.stats()
     }
 
     pub(crate) fn service(&self) -> &Service {

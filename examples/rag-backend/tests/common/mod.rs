@@ -10,12 +10,13 @@ use axum::http::{HeaderMap, Method, Request, header};
 use axum::{Router, http};
 use rag_backend::{
     Answerer, Embedder, HashedNgrams, LateService, Logins, MIGRATIONS, OperatorLogin, Queued, Service, ServiceParts,
-    declaration, enqueue, registry, router,
+    alike_enough, declaration, enqueue, registry, router,
 };
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
 use tempfile::TempDir;
+use tenancy_stack::cache::semantic::SemanticCache;
 use tenancy_stack::cache::{Caches, MemoryBackend};
 use tenancy_stack::core::{
     AuditRecord, Face, FileKeyStore, Life, LocalKeyProvider, MemorySink, MemoryTicketLedger, RealmName, RootKey,
@@ -99,10 +100,14 @@ impl World {
         let late = LateService::new();
         let files = FilesRoot::provision(folder.path().join("files")).unwrap();
         let edge = EdgeBackend::open(EdgeOptions::new(folder.path().join("vectors"))).unwrap();
+        let (dimensions, caches) = (HashedNgrams.dimension(), Caches::new(&realm, MemoryBackend::new()));
+        let questions = EdgeBackend::open(EdgeOptions::new(folder.path().join("questions"))).unwrap();
+        let semantic = SemanticCache::new(&realm, &caches, questions, dimensions, alike_enough().unwrap()).unwrap();
         let stores = Stores::builder(&realm)
             .database(Database::open(&realm, PgOptions::new(database.app_options()), &declaration).await.unwrap())
-            .vectors(VectorStore::new(&realm, edge, Schema::hybrid(HashedNgrams.dimension()).unwrap()))
-            .caches(Caches::new(&realm, MemoryBackend::new()))
+            .vectors(VectorStore::new(&realm, edge, Schema::hybrid(dimensions).unwrap()))
+            .caches(caches)
+            .semantic(semantic)
             .tools(Tools::new(&realm, registry(late.clone()).unwrap(), files))
             .build()
             .unwrap();
