@@ -6,7 +6,7 @@ use tenancy_stack::cache::{CacheStats, Layer, LayerStats};
 
 use crate::Failure;
 use crate::args::Corpus;
-use crate::client::Client;
+use crate::client::{Client, Reply};
 use crate::world::World;
 
 /// What came of it: how often an answer was another one the second time, and what each layer counted.
@@ -41,8 +41,10 @@ pub(crate) async fn ask_again(world: &World, corpora: &[Corpus]) -> Result<Warmt
                 different += usize::from(answer(&client, &text).await?.answer != first.answer);
             }
             let task = json!({ "task": question.text });
-            let steps = [client.post("/assist", &task).await?, client.post("/assist", &task).await?];
-            different += usize::from(steps[0] != steps[1] || steps[0].status != 200);
+            different += usize::from(!is_the_same_twice(async || client.post("/assist", &task).await).await?);
+            let search = json!({ "query": question.text }).to_string();
+            let search = async || client.post_text("/tools/search_documents", &search).await;
+            different += usize::from(!is_the_same_twice(search).await?);
         }
     }
     Ok(Warmth { asked, different, stats: world.cached() })
@@ -54,6 +56,11 @@ async fn answer(client: &Client, question: &str) -> Result<Answer, Failure> {
         return Err(format!("a question was answered with {}", reply.status).into());
     }
     Ok(serde_json::from_str(&reply.body)?)
+}
+
+async fn is_the_same_twice(ask: impl AsyncFn() -> Result<Reply, Failure>) -> Result<bool, Failure> {
+    let (first, second) = (ask().await?, ask().await?);
+    Ok(first == second && first.status == 200)
 }
 
 /// The question as somebody in a hurry asks it.
