@@ -27,8 +27,9 @@
 //!
 //! # Features
 //!
-//! `pg`: a throwaway Postgres, with a PgBouncer in front of it and a standby behind. `qdrant`: a Qdrant
-//! server on the loopback, over the embedded engine. `redis`: a throwaway Redis, and a cluster of six. `vectors`: random questions to a back end of vectors. `stack`: every
+//! `engine`: an inference engine on the loopback that keeps prefixes of prompts. `pg`: a throwaway Postgres, with a
+//! PgBouncer in front of it and a standby behind. `qdrant`: a Qdrant server on the loopback, over the embedded engine.
+//! `redis`: a throwaway Redis, and a cluster of six. `vectors`: random questions to a back end of vectors. `stack`: every
 //! store of a [`TestTenants`].
 //!
 //! # MSRV
@@ -38,6 +39,8 @@
 
 mod cancel;
 mod clock;
+#[cfg(feature = "engine")]
+pub mod engine;
 mod faulty;
 mod issuer;
 #[cfg(any(feature = "pg", feature = "redis"))]
@@ -59,6 +62,8 @@ pub mod vectors;
 // The public interface is:
 pub use cancel::{drop_at_every_poll, poll_times};
 pub use clock::ManualClock;
+#[cfg(feature = "engine")]
+pub use engine::{StubEngine, StubEngineBuilder};
 pub use faulty::{Fault, FaultyDirectory};
 pub use issuer::TestIssuer;
 #[cfg(feature = "pg")]
