@@ -18,6 +18,7 @@ use std::fmt;
 
 use tenancy_core::purpose::{self, Digest};
 use tenancy_core::{CorpusVersion, Fields, Life, RealmTag, Scoped, TenantContext};
+use uuid::Uuid;
 
 use crate::epoch::Epoch;
 use crate::error::{Bypass, CacheError};
@@ -231,7 +232,17 @@ pub struct EngineSalt(String);
 
 impl EngineSalt {
     pub(crate) fn new(digest: &Digest<purpose::EngineSalt>) -> Self {
-        Self(format!("s1_{}", data_encoding::BASE64URL_NOPAD.encode(digest.as_bytes())))
+        Self::of(digest.as_bytes())
+    }
+
+    /// A salt of nobody's, for a probe.
+    pub(crate) fn random() -> Self {
+        let halves = [Uuid::new_v4(), Uuid::new_v4()].map(Uuid::into_bytes);
+        Self::of(halves.as_flattened())
+    }
+
+    fn of(bytes: &[u8]) -> Self {
+        Self(format!("s1_{}", data_encoding::BASE64URL_NOPAD.encode(bytes)))
     }
 
     /// The text for the engine's body. Whoever knows it can share the tenant's prefixes: never show it to a client.

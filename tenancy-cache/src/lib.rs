@@ -61,6 +61,7 @@
 //! - [`Visibility::Tenant`](tenancy_core::Visibility::Tenant) is a promise of the caller that everybody in the tenant
 //!   may see the answer.
 //! - How long a look takes tells hit from miss, within a tenant.
+//! - Whether an inference engine heeds its salt is the engine's. A [`probe`] finds out.
 //! - A back end can hand out an older value of the same key. It can keep what it should have removed, too, until the
 //!   value's expiry.
 //! - Values go through JSON: a type that does not survive that is not for a cache.
@@ -68,7 +69,8 @@
 //! # Features
 //!
 //! `redis`: [`RedisBackend`](redis::RedisBackend), on one server or a cluster. `semantic`:
-//! [`SemanticCache`](semantic::SemanticCache), which finds answers by the meaning of the question.
+//! [`SemanticCache`](semantic::SemanticCache), which finds answers by the meaning of the question. `openai`:
+//! [`OpenAiEngine`](engine::OpenAiEngine), an engine over HTTP, to be asked and probed.
 //!
 //! # MSRV
 //!
@@ -78,6 +80,7 @@ mod backend;
 mod caches;
 mod canonical;
 pub mod conformance;
+pub mod engine;
 mod envelope;
 mod epoch;
 mod error;
@@ -88,6 +91,7 @@ mod layer;
 mod life;
 mod memory;
 mod parts;
+pub mod probe;
 mod recording;
 #[cfg(feature = "redis")]
 pub mod redis;
