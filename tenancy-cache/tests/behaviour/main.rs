@@ -12,6 +12,7 @@ mod keys_property;
 mod lies;
 mod look;
 mod rig;
+mod salts;
 mod samples;
 mod stale;
 mod streams;
