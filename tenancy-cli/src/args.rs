@@ -9,7 +9,7 @@ use tenancy_core::{Life, RowKey, TenantId};
 use tenancy_pg::{Declaration, DeclarationError, PgOptions, Pooler, RowKeyType};
 
 use crate::failure::Failure;
-use crate::{init, inspect, policy, signing_key, vectors};
+use crate::{init, inspect, policy, probe_salt, signing_key, vectors};
 
 #[derive(Parser)]
 #[command(name = "tenancy", version, about = "Does this database keep tenants apart?", disable_help_subcommand = true)]
@@ -33,6 +33,9 @@ pub(crate) enum Command {
     /// Write the tables of vectors, of tenants and of corpora that all of them read.
     #[command(subcommand)]
     Vectors(vectors::Options),
+    /// Ask an inference engine whether its salts keep prefixes of prompts apart.
+    #[command(long_about = probe_salt::ABOUT)]
+    ProbeSalt(probe_salt::Options),
 }
 
 /// Which database.

@@ -20,6 +20,7 @@ mod init;
 mod inspect;
 mod output;
 mod policy;
+mod probe_salt;
 mod signing_key;
 mod vectors;
 mod verdict;
@@ -51,6 +52,7 @@ fn run(cli: Cli) -> Result<Verdict, Failure> {
             Command::Policy(options) => policy::run(options).await,
             Command::SigningKey(options) => signing_key::run(options),
             Command::Vectors(options) => vectors::run(&options),
+            Command::ProbeSalt(options) => probe_salt::run(options).await,
         }
     })
 }

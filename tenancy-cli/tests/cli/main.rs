@@ -8,6 +8,7 @@ mod init;
 mod inspect;
 mod policy;
 mod probe;
+mod probe_salt;
 mod signing_key;
 mod unread;
 mod vectors;
