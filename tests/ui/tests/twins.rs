@@ -22,10 +22,12 @@ macro_rules! twins {
 twins! {
     cache_back_end_taken_out,
     cache_embedding_parts_without_model,
+    cache_engine_body_without_salt,
     cache_engine_parts_without_visibility,
     cache_engine_salt_from_text,
     cache_engine_salt_made,
     cache_engine_salt_printed,
+    cache_engine_salt_random,
     cache_handle_by_literal,
     cache_key_by_literal,
     cache_key_deserialized,
