@@ -183,16 +183,8 @@ impl Ask {
 impl fmt::Display for SaltReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.verdict)?;
-        let rows: [(&str, &dyn Fn(&Ask) -> bool); 6] = [
-            ("first asked", &|ask| ask.step == Step::Cold),
-            ("asked again", &|ask| ask.step == Step::Own),
-            ("with another salt", &|ask| is_other(ask, Leak::AcrossSalts)),
-            ("without a salt", &|ask| is_other(ask, Leak::ToUnsalted)),
-            ("with a salt, first without", &|ask| is_other(ask, Leak::FromUnsalted)),
-            ("asked again after the others", &|ask| ask.step == Step::Still),
-        ];
         writeln!(f, "{:<30}{:>6}{:>16}{:>12}", "", "asks", "cached tokens", "median ms")?;
-        for (name, of) in rows {
+        for (name, of) in ROWS {
             let asks: Vec<&Ask> = self.asks.iter().filter(|ask| of(ask)).collect();
             let mut times: Vec<u64> = asks.iter().map(|ask| ask.micros).collect();
             times.sort_unstable();
@@ -206,6 +198,18 @@ impl fmt::Display for SaltReport {
 fn is_other(ask: &Ask, leak: Leak) -> bool {
     ask.step == Step::Other && ask.leak() == Some(leak)
 }
+
+/// What it is called, and what belongs to it.
+type Row = (&'static str, fn(&Ask) -> bool);
+
+const ROWS: [Row; 6] = [
+    ("first asked", |ask| ask.step == Step::Cold),
+    ("asked again", |ask| ask.step == Step::Own),
+    ("with another salt", |ask| is_other(ask, Leak::AcrossSalts)),
+    ("without a salt", |ask| is_other(ask, Leak::ToUnsalted)),
+    ("with a salt, first without", |ask| is_other(ask, Leak::FromUnsalted)),
+    ("asked again after the others", |ask| ask.step == Step::Still),
+];
 
 /// Least and most.
 fn tokens(asks: &[&Ask]) -> String {
