@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use serde::Serialize;
@@ -246,7 +245,12 @@ impl Scope {
         &self,
         call: impl Future<Output = Result<T, BackendError>> + Send,
     ) -> Result<T, BackendError> {
-        within(self.shared.settings.wait(), call).await.unwrap_or_else(|late| Err(BackendError::new(late)))
+        self.within(call).await.unwrap_or_else(|late| Err(BackendError::new(late)))
+    }
+
+    /// Waits as long as the settings say.
+    pub(crate) async fn within<T>(&self, call: impl Future<Output = T> + Send) -> Result<T, BoxError> {
+        tokio::time::timeout(self.shared.settings.wait(), call).await.map_err(BoxError::from)
     }
 
     /// Asks the store of questions, for as long as the settings say.
@@ -255,7 +259,7 @@ impl Scope {
         &self,
         asked: impl Future<Output = Result<T, CacheError>> + Send,
     ) -> Result<T, CacheError> {
-        match within(self.shared.settings.wait(), asked).await {
+        match self.within(asked).await {
             Ok(Err(CacheError::Questions(_))) | Err(_) => Err(Bypass::Backend.into()),
             Ok(answered) => answered,
         }
@@ -288,7 +292,7 @@ impl Scope {
         &self,
         asked: impl Future<Output = Result<Option<CorpusVersion>, Denial>> + Send,
     ) -> Result<CorpusVersion, CacheError> {
-        match within(self.shared.settings.wait(), asked).await {
+        match self.within(asked).await {
             Ok(Ok(Some(version))) => Ok(version),
             Ok(Ok(None)) => Err(Bypass::CorpusWrite.into()),
             Ok(Err(denial @ Denial::ForeignRealm)) => Err(denial.into()),
@@ -320,10 +324,6 @@ impl Scope {
             }
         }
     }
-}
-
-async fn within<T>(patience: Duration, call: impl Future<Output = T> + Send) -> Result<T, BoxError> {
-    tokio::time::timeout(patience, call).await.map_err(BoxError::from)
 }
 
 /// The name under which placements name cells of this store, and audit records the store.

@@ -15,7 +15,7 @@ use crate::error::{Bypass, CacheError};
 use crate::key::{CacheKey, Name, VALUE_SCHEMA};
 use crate::tenant_layer::is_integrity;
 
-/// A value in plain bytes: when it was made, in seconds, and its JSON. Whatever held a part of it is zeroised.
+/// A value in plain bytes: when it was made, in seconds, and its JSON. Zeroised, also what it grew out of.
 #[derive(Clone)]
 pub(crate) struct Plain(Zeroizing<Vec<u8>>);
 

@@ -4,7 +4,7 @@
 //! 1 key schema | 2 realm | 3 life | 4 layer | 5 visibility | 6 parts | 7 shared corpora      the question
 //! 8 cache epoch, of a salt | 9 corpus version, if the layer follows it | 10 those of shared corpora     the moment
 //!
-//! 11 which | 12 a name | 13 a question or an epoch     within a name: questions that are compared by meaning
+//! 11 which | 12 a name | 13 a question or an era     within a name: questions that are compared by meaning
 //! ```
 //!
 //! Encoded by [`Fields`] and hashed once under a key that only the life has. The realm and the life are in the key *of*
@@ -94,7 +94,7 @@ pub(crate) enum Within {
     Question = 1,
     /// The answer to a question.
     Answer = 2,
-    /// The questions of an epoch.
+    /// The questions of an era.
     Namespace = 3,
 }
 

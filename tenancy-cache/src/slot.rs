@@ -46,6 +46,11 @@ impl<V> Slot<V> {
         self.scope.shared.settings.of(self.key.layer()).size
     }
 
+    fn ensure_current(&self) -> Result<(), Bypass> {
+        let layer = self.scope.state.layer(self.key.layer());
+        if layer.generation() == self.generation { Ok(()) } else { Err(Bypass::Invalidated) }
+    }
+
     pub(crate) async fn put_plain(&self, plain: &Plain) -> Result<Put, CacheError> {
         let entered = self.scope.pass.enter("cache.put").await?;
         let stored = self.store(&entered, plain).await;
@@ -64,10 +69,10 @@ impl<V> Slot<V> {
             return Err(Bypass::TooLarge.into());
         }
         let layer = self.scope.state.layer(self.key.layer());
-        let landing = layer.fills.read().await;
-        if layer.generation() != self.generation {
-            return Err(Bypass::Invalidated.into());
-        }
+        // Who waits for a removal to end has begun before it, as a rule.
+        self.ensure_current()?;
+        let landing = self.scope.within(layer.fills.read()).await.map_err(|_| Bypass::Invalidated)?;
+        self.ensure_current()?;
         let tag = &self.scope.state.tag;
         let (scope, key) = (CacheScope::entered(entered, tag), tag.key(self.key.name()));
         let put = self.scope.ask(self.scope.backend().put(&scope, &key, kept, limits.ttl)).await;
@@ -85,8 +90,8 @@ impl<V: Serialize + DeserializeOwned + Send + Sync> Slot<V> {
         self.put_plain(&Plain::of(self.scope.pass.context(), value)?).await
     }
 
-    /// Waits for a turn, then takes the value that somebody else computed, or computes it.
-    pub(crate) async fn take_turn<E, C, F>(self, compute: C) -> Result<V, E>
+    /// Waits for a turn, then takes the value that somebody else computed, or computes it and says what became of it.
+    pub(crate) async fn take_turn<E, C, F>(self, compute: C) -> Result<(V, Option<Put>), E>
     where
         C: FnOnce() -> F + Send,
         F: Future<Output = Result<V, E>> + Send,
@@ -95,19 +100,19 @@ impl<V: Serialize + DeserializeOwned + Send + Sync> Slot<V> {
         let seat = self.scope.state.flights.join(self.key);
         let mut turn = self.wait(&seat.flight).await?;
         if let Some(value) = self.landed(turn.as_ref()).await? {
-            return Ok(value);
+            return Ok((value, None));
         }
         // Whoever had the turn before may have put a value and been dropped before it said so.
         if let Some(kept) = self.look_again().await? {
-            return Ok(kept.value);
+            return Ok((kept.value, None));
         }
         let value = compute().await?;
         let context = self.scope.pass.context();
-        let Ok(plain) = Plain::of(context, &value) else { return Ok(value) };
+        let Ok(plain) = Plain::of(context, &value) else { return Ok((value, None)) };
         *turn = Some(Landed { generation: self.generation, plain: context.scope(plain.clone()) });
-        self.put_plain(&plain).await?;
+        let put = self.put_plain(&plain).await?;
         seat.close();
-        Ok(value)
+        Ok((value, Some(put)))
     }
 
     /// Computes the value anew where what is kept is older than that, unless somebody does already.
@@ -119,7 +124,8 @@ impl<V: Serialize + DeserializeOwned + Send + Sync> Slot<V> {
     {
         let seat = self.scope.state.flights.join(self.key);
         let Ok(_turn) = seat.flight.turn.try_lock() else { return Ok(()) };
-        if self.look_again().await?.is_some_and(|kept| kept.age < fresh) {
+        // Nothing is there any more, or it was renewed meanwhile.
+        if self.look_again().await?.is_none_or(|kept| kept.age < fresh) {
             return Ok(());
         }
         let value = compute().await?;
@@ -143,7 +149,7 @@ impl<V: Serialize + DeserializeOwned + Send + Sync> Slot<V> {
 
     async fn look_again(&self) -> Result<Option<Kept<V>>, CacheError> {
         let layer = self.scope.state.layer(self.key.layer());
-        if layer.ensure_settled().is_err() || layer.generation() != self.generation {
+        if layer.ensure_settled().is_err() || self.ensure_current().is_err() {
             return Ok(None);
         }
         let entered = self.scope.pass.enter("cache.lookup").await?;
@@ -161,6 +167,6 @@ impl<V> fmt::Debug for Slot<V> {
     }
 }
 
-/// A seal's expiry has whole seconds. It comes a little after the back end's, so that only a back end that keeps an entry
-/// past its time hands out one that does not open.
-const MARGIN: Duration = Duration::from_secs(2);
+/// A seal's expiry has whole seconds. It comes a little after the back end's, which counts from when it is told, and after the
+/// moment for which a near one goes on: only a back end that keeps an entry past its time hands out one that does not open.
+const MARGIN: Duration = Duration::from_secs(4);

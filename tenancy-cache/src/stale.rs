@@ -42,7 +42,7 @@ where
                 }
                 Ok(kept.value)
             }
-            Look::Miss(slot) => slot.take_turn(compute).await,
+            Look::Miss(slot) => Ok(slot.take_turn(compute).await?.0),
             Look::Bypass(_) => compute().await,
         }
     }

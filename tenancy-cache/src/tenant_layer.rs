@@ -107,7 +107,7 @@ where
         match self.lookup(parts).await? {
             Lookup::Hit(value) => Ok(value),
             Lookup::Bypass(_) => compute().await,
-            Lookup::Miss(slot) => slot.take_turn(compute).await,
+            Lookup::Miss(slot) => Ok(slot.take_turn(compute).await?.0),
         }
     }
 

@@ -65,7 +65,7 @@ impl<F: CacheBackend> CacheBackend for TwoLevel<F> {
     }
 
     async fn get(&self, scope: &CacheScope<'_>, key: &StoreKey) -> Result<Found, BackendError> {
-        if let Some((epoch, bytes)) = self.near.get(scope, key).await?.into_bytes().and_then(|bytes| unwrap(&bytes)) {
+        if let Some((epoch, bytes)) = self.near.get(scope, key).await?.into_bytes().and_then(|bytes| taken(&bytes)) {
             return Ok(Found::new(epoch, Some(bytes)));
         }
         let turns = *self.turns(scope).read().await;
@@ -76,7 +76,7 @@ impl<F: CacheBackend> CacheBackend for TwoLevel<F> {
         {
             let now = self.turns(scope).read().await;
             if *now == turns {
-                self.near.put(scope, key, wrap(found.epoch, bytes), left).await?;
+                self.near.put(scope, key, noted(found.epoch, bytes), left).await?;
             }
         }
         Ok(found)
@@ -107,20 +107,21 @@ impl<F: CacheBackend> CacheBackend for TwoLevel<F> {
         self.take_out(scope, self.near.forget(scope)).await
     }
 
-    /// What the shared back end says, once the moment is over for every process.
+    /// What the shared back end says, once the moment is over for every process, and no more than
+    /// [`LogicalOnly`](StoreVerdict::LogicalOnly): sealed bytes may lie in the memory of another until it needs the place.
     async fn left(&self, scope: &CacheScope<'_>) -> Result<StoreVerdict, BackendError> {
-        tokio::time::sleep(self.moment).await;
+        tokio::time::sleep(LONGEST_MOMENT).await;
         let near = self.near.left(scope).await?;
-        Ok(near.and(self.far.left(scope).await?))
+        Ok(near.and(self.far.left(scope).await?).and(StoreVerdict::LogicalOnly))
     }
 }
 
 /// The epoch that the shared back end said, and its bytes.
-fn wrap(epoch: Epoch, bytes: &[u8]) -> Vec<u8> {
+fn noted(epoch: Epoch, bytes: &[u8]) -> Vec<u8> {
     [epoch.as_bytes(), bytes].concat()
 }
 
-fn unwrap(kept: &[u8]) -> Option<(Epoch, Vec<u8>)> {
+fn taken(kept: &[u8]) -> Option<(Epoch, Vec<u8>)> {
     let (epoch, bytes) = kept.split_first_chunk()?;
     Some((Epoch::from_bytes(*epoch), bytes.to_vec()))
 }
@@ -137,4 +138,4 @@ impl<F: fmt::Debug> fmt::Debug for TwoLevel<F> {
 
 /// Shorter than the margin between an entry's time and its seal's.
 const LONGEST_MOMENT: Duration = Duration::from_secs(1);
-const STRIPES: usize = 64;
+const STRIPES: usize = 1024;

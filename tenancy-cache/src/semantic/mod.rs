@@ -42,11 +42,24 @@
 //! # });
 //! ```
 //!
+//! # What it guarantees
+//!
+//! - An answer is given if its question's vector, which is sealed with it, is alike enough, by this crate's own reckoning. The
+//!   index only says where to look.
+//! - After [`invalidate`](TenantSemantic::invalidate) nothing is found by meaning among what shares its parts, in any process,
+//!   until it is put anew; and after a flush, or a change of the documents, nothing at all.
+//! - Keeping a question changes no version of the tenant's documents.
+//!
 //! # What it does not
 //!
-//! How alike two questions must be for one answer to be right for both is the caller's to say. "Not" makes little
-//! difference to most models: begin high.
+//! - How alike two questions must be for one answer to be right for both is the caller's to say. "Not" makes little
+//!   difference to most models: begin high.
+//! - Questions' vectors lie in their back end in the clear, as documents' do, and much of a text can be made out from its
+//!   vector.
+//! - What is over in the index is removed when other questions are kept. A tenant that asks no more has its last ones there
+//!   until it is erased.
 
+mod answered;
 mod cache;
 mod questions;
 mod similarity;

@@ -2,15 +2,16 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tenancy_core::TenantContext;
 use tenancy_vector::{
     Change, DenseVector, ExternalId, Filter, FilterValue, Hit, IndexKind, PayloadKey, Point, Range, Schema, Select,
     TenantVectors, VectorError, VectorName, VectorQuery,
 };
+use uuid::Uuid;
 
 use super::similarity::Similarity;
-use crate::epoch::Epoch;
 use crate::error::CacheError;
 use crate::key::{Name, Within, within};
 use crate::layer::Layer;
@@ -29,9 +30,21 @@ pub(super) struct Question {
     pub(super) answer: Name,
 }
 
-/// Where questions are compared with each other: all that shapes their answers but their text, until the life is flushed.
+/// Where questions are compared with each other: all that shapes their answers but their text, in one era.
 #[derive(Clone)]
 pub(super) struct Namespace(String);
+
+/// A random word beside the answers of a frame. It is an entry like them, so it ends with a removal of it and with a flush,
+/// for every process; and with it everything that was found by meaning.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(super) struct Era([u64; 2]);
+
+impl Era {
+    pub(super) fn random() -> Self {
+        let (high, low) = Uuid::new_v4().as_u64_pair();
+        Self([high, low])
+    }
+}
 
 impl Question {
     /// A text among those that share all other parts.
@@ -55,8 +68,9 @@ impl Question {
 }
 
 impl Namespace {
-    pub(super) fn of(context: &TenantContext, frame: &Name, epoch: Epoch) -> Result<Self, CacheError> {
-        let digest = within(context, frame, Within::Namespace, epoch.as_bytes())?;
+    pub(super) fn of(context: &TenantContext, frame: &Name, Era([high, low]): Era) -> Result<Self, CacheError> {
+        let era = Uuid::from_u64_pair(high, low);
+        let digest = within(context, frame, Within::Namespace, era.as_bytes())?;
         Ok(Self(data_encoding::HEXLOWER.encode(digest.as_bytes())))
     }
 
@@ -69,11 +83,12 @@ impl Questions {
     /// A vector of the model's dimension, of finite numbers that are not all zero.
     pub(super) fn ensure_vector(&self, vector: &[f32], dimensions: u32) -> Result<(), CacheError> {
         let is_model_s = vector.len() == self.dimensions && vector.len() as u64 == u64::from(dimensions);
-        let is_direction = vector.iter().all(|x| x.is_finite()) && vector.iter().any(|x| x.is_normal());
+        // Engines reckon in single precision.
+        let is_direction = vector.iter().map(|x| x * x).sum::<f32>().is_normal();
         if is_model_s && is_direction { Ok(()) } else { Err(CacheError::Vector) }
     }
 
-    /// The questions of the namespace that are alike enough, the most alike first.
+    /// The questions of the namespace that are nearly alike enough, the most alike first.
     pub(super) async fn alike(
         &self,
         context: &TenantContext,
@@ -84,11 +99,14 @@ impl Questions {
         let alive = Filter::Within(expires_key()?, Range::new(seconds(context.now())..)?);
         let query = VectorQuery::dense(vector.to_vec())?
             .filter(Filter::All(vec![namespace.filter()?, alive]))?
-            .score_threshold(least.cosine())?
+            .score_threshold(least.cosine() - ROUNDED)?
             .limit(CANDIDATES)?;
         let hits = self.points.query(&query).await?;
-        let alike = hits.iter().filter(|hit| least.is_reached_by(hit.score()) && is_of(hit, namespace));
-        alike.filter_map(id_of).map(|id| Question::called(context, frame, id)).collect()
+        hits.iter()
+            .filter(|hit| is_of(hit, namespace))
+            .filter_map(id_of)
+            .map(|id| Question::called(context, frame, id))
+            .collect()
     }
 
     /// Keeps a question for as long as its answer.
@@ -108,7 +126,8 @@ impl Questions {
         self.points.upsert(vec![point]).await?;
         if question.clears_up() {
             let over = Filter::Within(expires_key()?, Range::new(..seconds(context.now()))?);
-            self.points.change(vec![Change::Delete(Select::Matching(over))]).await?;
+            let is_question = Filter::IsEmpty(namespace_key()?).not();
+            self.points.change(vec![Change::Delete(Select::Matching(Filter::All(vec![is_question, over])))]).await?;
         }
         Ok(())
     }
@@ -146,8 +165,11 @@ fn expires_key() -> Result<PayloadKey, VectorError> {
     PayloadKey::parse(EXPIRES)
 }
 
-const NAMESPACE: &str = "namespace";
-const EXPIRES: &str = "expires";
+const NAMESPACE: &str = "question_namespace";
+const EXPIRES: &str = "question_expires";
+
+/// By how much an engine's cosine may be off.
+const ROUNDED: f32 = 1e-3;
 
 /// Of how many questions the answer is looked for. Nearer ones may be removed, or driven out.
 const CANDIDATES: usize = 4;

@@ -2,19 +2,18 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tenancy_core::Entered;
 use tenancy_core::purpose::{CacheKey, Digest};
 
-use super::questions::{Namespace, Question, Questions};
+use super::answered::Answered;
+use super::questions::{Era, Namespace, Question, Questions};
 use super::similarity::Similarity;
-use crate::backend::CacheScope;
 use crate::caches::Scope;
-use crate::envelope;
-use crate::error::{BackendError, Bypass, CacheError};
+use crate::envelope::{self, Kept, Plain};
+use crate::error::CacheError;
 use crate::key::{Name, Within, question, within};
 use crate::layer::Layer;
 use crate::parts::SemanticParts;
@@ -33,7 +32,7 @@ pub struct TenantSemantic<V> {
 
 /// The reserved place of an answer and of its question.
 pub struct SemanticSlot<V> {
-    slot: Slot<V>,
+    slot: Slot<Answered<V>>,
     questions: Questions,
     namespace: Namespace,
     question: Question,
@@ -62,13 +61,21 @@ impl<V: Serialize + DeserializeOwned + Send + Sync> TenantSemantic<V> {
         parts: &SemanticParts,
         vector: &[f32],
     ) -> Result<Lookup<V, SemanticSlot<V>>, CacheError> {
-        let entered = self.scope.pass.enter("cache.lookup").await?;
-        let found = self.find(&entered, parts, vector).await;
-        Ok(match self.scope.looked(entered, Layer::Semantic, found)? {
-            Look::Seen(seen) => Lookup::Hit(seen.kept.value),
+        Ok(match self.look(parts, vector).await? {
+            Look::Seen(seen) => Lookup::Hit(seen.kept.value.answer),
             Look::Miss(slot) => Lookup::Miss(slot),
             Look::Bypass(reason) => Lookup::Bypass(reason),
         })
+    }
+
+    async fn look(
+        &self,
+        parts: &SemanticParts,
+        vector: &[f32],
+    ) -> Result<Look<Answered<V>, SemanticSlot<V>>, CacheError> {
+        let entered = self.scope.pass.enter("cache.lookup").await?;
+        let found = self.find(&entered, parts, vector).await;
+        self.scope.looked(entered, Layer::Semantic, found)
     }
 
     async fn find(
@@ -76,7 +83,7 @@ impl<V: Serialize + DeserializeOwned + Send + Sync> TenantSemantic<V> {
         entered: &Entered<'_>,
         parts: &SemanticParts,
         vector: &[f32],
-    ) -> Result<Look<V, SemanticSlot<V>>, CacheError> {
+    ) -> Result<Look<Answered<V>, SemanticSlot<V>>, CacheError> {
         self.questions.ensure_vector(vector, parts.dimensions)?;
         let layer = self.scope.state.layer(Layer::Semantic);
         layer.ensure_settled()?;
@@ -84,40 +91,68 @@ impl<V: Serialize + DeserializeOwned + Send + Sync> TenantSemantic<V> {
         let context = entered.context();
         let frame = self.scope.name(entered, parts).await?;
         let question = Question::of(context, &frame, parts.text()?)?;
-        let of_call = CacheScope::entered(entered, &self.scope.state.tag);
-        let (own, flushed) = tokio::join!(
+        let (own, era) = tokio::join!(
             envelope::find(&self.scope, entered, &question.answer),
-            self.scope.ask(self.scope.backend().epoch(&of_call)),
+            envelope::find(&self.scope, entered, &frame),
         );
-        let ((epoch, kept), flushed) = (own?, flushed.map_err(|_| Bypass::Backend)?);
-        let namespace = Namespace::of(context, &frame, flushed)?;
+        let ((epoch, kept), (frames_epoch, era)) = (own?, era?);
+        let begins = era.is_none();
+        let era = self.era(Slot::new(&self.scope, frame, frames_epoch, generation), era).await?;
         let slot = SemanticSlot {
             slot: Slot::new(&self.scope, question.answer, epoch, generation),
             questions: self.questions.clone(),
-            namespace,
+            namespace: Namespace::of(context, &frame, era)?,
             question,
             vector: vector.to_vec(),
         };
         if let Some(kept) = kept {
             return Ok(Look::Seen(Seen { kept, slot }));
         }
-        for alike in self.alike(entered, &frame, &slot.namespace, vector).await? {
-            if let (_, Some(kept)) = envelope::find(&self.scope, entered, &alike.answer).await? {
-                return Ok(Look::Seen(Seen { kept, slot }));
-            }
-        }
-        Ok(Look::Miss(slot))
+        Ok(match if begins { None } else { self.alike(entered, &frame, &slot).await? } {
+            Some(kept) => Look::Seen(Seen { kept, slot }),
+            None => Look::Miss(slot),
+        })
     }
 
+    /// The era that is, or a new one. Made at the look: an answer that is computed in one is not found in the next.
+    async fn era(&self, place: Slot<Era>, kept: Option<Kept<Era>>) -> Result<Era, CacheError> {
+        let ttl = self.scope.shared.settings.of(Layer::Semantic).ttl;
+        match kept {
+            None => Ok(place.take_turn::<CacheError, _, _>(|| async { Ok(Era::random()) }).await?.0),
+            Some(kept) => {
+                if kept.age >= ttl / 2 {
+                    place.put(&kept.value).await?;
+                }
+                Ok(kept.value)
+            }
+        }
+    }
+
+    /// The answer of the most alike question that has one.
     async fn alike(
         &self,
         entered: &Entered<'_>,
         frame: &Name,
-        namespace: &Namespace,
-        vector: &[f32],
-    ) -> Result<Vec<Question>, CacheError> {
-        let asked = self.questions.alike(entered.context(), frame, namespace, (vector, self.least));
-        self.scope.in_time(asked).await
+        slot: &SemanticSlot<V>,
+    ) -> Result<Option<Kept<Answered<V>>>, CacheError> {
+        let asked = self.questions.alike(entered.context(), frame, &slot.namespace, (&slot.vector, self.least));
+        let mut gone = Vec::new();
+        let mut found = None;
+        for question in self.scope.in_time(asked).await? {
+            match envelope::find::<Answered<V>>(&self.scope, entered, &question.answer).await?.1 {
+                Some(kept) if self.least.is_reached_by(kept.value.cosine_to(&slot.vector)) => {
+                    found = Some(kept);
+                    break;
+                }
+                Some(_) => {}
+                None => gone.push(question),
+            }
+        }
+        if !gone.is_empty() {
+            // They would be looked at again and again. What can't be removed now can be later.
+            let _removed = self.scope.in_time(self.questions.forget(&gone)).await;
+        }
+        Ok(found)
     }
 
     /// The answer that is kept for this question or one that is alike, or the computed one, which is kept then.
@@ -133,78 +168,50 @@ impl<V: Serialize + DeserializeOwned + Send + Sync> TenantSemantic<V> {
         F: Future<Output = Result<V, E>> + Send,
         E: From<CacheError> + Send,
     {
-        let SemanticSlot { slot, questions, namespace, question, vector } = match self.lookup(parts, vector).await? {
-            Lookup::Hit(value) => return Ok(value),
-            Lookup::Bypass(_) => return compute().await,
-            Lookup::Miss(slot) => slot,
+        let SemanticSlot { slot, questions, namespace, question, vector } = match self.look(parts, vector).await? {
+            Look::Seen(seen) => return Ok(seen.kept.value.answer),
+            Look::Bypass(_) => return compute().await,
+            Look::Miss(slot) => slot,
         };
-        let is_ours = AtomicBool::new(false);
-        let compute = || {
-            is_ours.store(true, Ordering::Relaxed);
-            compute()
-        };
-        let value = slot.take_turn(compute).await?;
-        if is_ours.into_inner() {
-            let kept = keep(&self.scope, &questions, &namespace, (&question, &vector)).await;
-            if let Err(error @ CacheError::Denied(_)) = kept {
-                return Err(error.into());
-            }
+        let scope = slot.scope.clone();
+        let compute = || async { Ok::<_, E>(Answered::new(&vector, compute().await?)) };
+        let (answered, put) = slot.take_turn(compute).await?;
+        if put == Some(Put::Stored)
+            && let Err(error @ CacheError::Denied(_)) = keep(&scope, &questions, &namespace, (&question, &vector)).await
+        {
+            return Err(error.into());
         }
-        Ok(value)
+        Ok(answered.answer)
     }
 
-    /// Removes the answers that a look for this question would find: its own, and those of questions that are alike. What is
-    /// being computed for this layer of the tenant meanwhile is not kept.
+    /// Removes the answer of this question, and lets nothing be found by meaning any more among what shares all other parts:
+    /// neither this question's answer nor one that a question like it was given, in any process. Answers of other questions
+    /// are still found by those very questions. What is being computed for this layer of the tenant meanwhile is not kept
+    /// here, and not found by meaning anywhere.
     ///
     /// Failed or dropped, it leaves the layer bypassed as [`TenantLayer::invalidate`](crate::TenantLayer::invalidate) does.
     ///
     /// # Errors
-    /// [`CacheError::Invalidate`] and [`CacheError::Bypassed`]: try again. Those of [`lookup`](Self::lookup).
-    pub async fn invalidate(&self, parts: &SemanticParts, vector: &[f32]) -> Result<(), CacheError> {
+    /// [`CacheError::Invalidate`] and [`CacheError::Bypassed`]: try again. [`CacheError::NoQuestion`];
+    /// [`CacheError::Denied`].
+    pub async fn invalidate(&self, parts: &SemanticParts) -> Result<(), CacheError> {
         let entered = self.scope.pass.enter("cache.invalidate").await?;
-        let owed = match self.owed(&entered, parts, vector) {
+        let owed = match self.owed(&entered, parts) {
             Ok(owed) => owed,
             Err(error) => return self.scope.end(entered, Err(error)),
         };
-        let remove = async |entered: &Entered<'_>, frame: &Name| self.remove(entered, frame, parts, vector).await;
+        let remove = async |entered: &Entered<'_>, frame: &Name| {
+            let question = Question::of(entered.context(), frame, parts.text()?)?;
+            self.scope.remove(entered, &question.answer).await?;
+            self.scope.remove(entered, frame).await
+        };
         self.scope.invalidate(entered, owed, parts, remove).await
     }
 
-    fn owed(
-        &self,
-        entered: &Entered<'_>,
-        parts: &SemanticParts,
-        vector: &[f32],
-    ) -> Result<Digest<CacheKey>, CacheError> {
-        self.questions.ensure_vector(vector, parts.dimensions)?;
+    fn owed(&self, entered: &Entered<'_>, parts: &SemanticParts) -> Result<Digest<CacheKey>, CacheError> {
         let context = entered.context();
         let frame = Name::new(Layer::Semantic, question(context, self.scope.realm(), parts)?);
         within(context, &frame, Within::Question, parts.text()?.as_bytes())
-    }
-
-    async fn remove(
-        &self,
-        entered: &Entered<'_>,
-        frame: &Name,
-        parts: &SemanticParts,
-        vector: &[f32],
-    ) -> Result<(), CacheError> {
-        let context = entered.context();
-        self.scope.remove(entered, &Question::of(context, frame, parts.text()?)?.answer).await?;
-        let of_call = CacheScope::entered(entered, &self.scope.state.tag);
-        let epoch = self.scope.ask(self.scope.backend().epoch(&of_call)).await.map_err(CacheError::Invalidate)?;
-        let namespace = Namespace::of(context, frame, epoch)?;
-        for _page in 0..MOST_PAGES {
-            let alike = self.alike(entered, frame, &namespace, vector).await?;
-            if alike.is_empty() {
-                return Ok(());
-            }
-            for question in &alike {
-                self.scope.remove(entered, &question.answer).await?;
-            }
-            self.scope.in_time(self.questions.forget(&alike)).await?;
-        }
-        Err(CacheError::Invalidate(BackendError::new("questions come back")))
     }
 }
 
@@ -216,9 +223,9 @@ impl<V: Serialize + DeserializeOwned + Send + Sync> SemanticSlot<V> {
     /// [`CacheError::Denied`]; [`CacheError::Value`].
     pub async fn put(self, value: &V) -> Result<Put, CacheError> {
         let Self { slot, questions, namespace, question, vector } = self;
-        let scope = slot.scope.clone();
-        match slot.put(value).await? {
-            Put::Stored => match keep(&scope, &questions, &namespace, (&question, &vector)).await {
+        let plain = Plain::of(slot.scope.pass.context(), &Answered::new(&vector, value))?;
+        match slot.put_plain(&plain).await? {
+            Put::Stored => match keep(&slot.scope, &questions, &namespace, (&question, &vector)).await {
                 Ok(()) => Ok(Put::Stored),
                 Err(CacheError::Bypassed(reason)) => Ok(Put::Skipped(reason)),
                 Err(error) => Err(error),
@@ -255,6 +262,3 @@ impl<V> fmt::Debug for SemanticSlot<V> {
         f.write_str("SemanticSlot(..)")
     }
 }
-
-/// More questions than this are not alike: something brings them back.
-const MOST_PAGES: usize = 1000;

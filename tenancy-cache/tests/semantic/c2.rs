@@ -115,7 +115,7 @@ async fn c2_a_kept_question_leaves_the_other_caches_warm() {
     for n in 0..5 {
         let parts = SemanticParts { endpoint: format!("http://{n}"), ..asks("q") };
         fill(&acme, &parts, "answer").await;
-        acme.invalidate(&parts, &crate::SAME).await.unwrap();
+        acme.invalidate(&parts).await.unwrap();
     }
     let found = mine.response::<String>().lookup(&crate::samples::response()).await.unwrap();
     assert!(matches!(found, Lookup::Hit(_)), "{found:?}");

@@ -3,20 +3,22 @@
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
-use tenancy_cache::{CacheError, CacheSettings, Caches, MemoryBackend, SemanticParts};
+use tenancy_cache::redis::RedisOptions;
+use tenancy_cache::semantic::{SemanticCache, TenantSemantic};
+use tenancy_cache::{CacheError, CacheSettings, Caches, MemoryBackend, Put, SemanticParts};
 use tenancy_core::{Credential, Eraser, Reach, StoreVerdict, TenantId};
-use tenancy_testkit::TestTenants;
+use tenancy_testkit::{TestTenants, ThrowawayRedis};
 use tenancy_vector::conformance::ReferenceBackend;
 
 use crate::{SAME, World, asks, fill, hit, similarity, slot};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn c6_an_invalidation_removes_whatever_the_question_would_find() {
+async fn c6_an_invalidation_removes_the_answer_and_whatever_is_found_by_meaning() {
     for (store, world) in World::all().await {
         let (acme, globex) = (world.of("acme").await, world.of("globex").await);
         let strict = acme.clone().at_least(similarity(0.999_999));
         fill(&globex, &asks("q1"), "globex's").await;
-        // More of them than one look asks for, each at another angle.
+        // Each at another angle.
         for n in 0..20 {
             let angle = 0.02 * n as f32;
             let vector = [0.6 * angle.cos(), angle.sin(), 0.8 * angle.cos()];
@@ -26,19 +28,51 @@ async fn c6_an_invalidation_removes_whatever_the_question_would_find() {
         fill(&acme, &elsewhere, "elsewhere").await;
         let before = slot(&acme, &SemanticParts { endpoint: "http://third".to_owned(), ..asks("q") }, &SAME).await;
         assert!(hit(&acme, &asks("another")).await.is_some(), "{store}: positive control");
-        acme.invalidate(&asks("another"), &SAME).await.unwrap();
+        acme.invalidate(&asks("another")).await.unwrap();
         assert_eq!(hit(&acme, &asks("another")).await, None, "{store}");
         for n in 0..20 {
-            assert_eq!(hit(&acme, &asks(&format!("q{n}"))).await, None, "{store}: q{n}");
+            let (own, like_it) = (asks(&format!("q{n}")), asks(&format!("q{n}!")));
+            assert_eq!(hit(&acme, &like_it).await, None, "{store}: like q{n}");
+            assert_eq!(hit(&acme, &own).await, Some(format!("of q{n}")), "{store}: q{n} itself was not removed");
         }
+        acme.invalidate(&asks("q7")).await.unwrap();
+        assert_eq!(hit(&acme, &asks("q7")).await, None, "{store}");
         assert_eq!(hit(&acme, &elsewhere).await.as_deref(), Some("elsewhere"), "{store}: another namespace stays");
         assert_eq!(hit(&globex, &asks("q")).await.as_deref(), Some("globex's"), "{store}: another tenant's stays");
         before.put(&"from before".to_owned()).await.unwrap();
         let third = SemanticParts { endpoint: "http://third".to_owned(), ..asks("q") };
         assert_eq!(hit(&acme, &third).await, None, "{store}: what was under way is not kept");
-        fill(&acme, &asks("q1"), "new").await;
-        assert_eq!(hit(&acme, &asks("q2")).await.as_deref(), Some("new"), "{store}: the layer goes on");
+        fill(&acme, &asks("fresh"), "new").await;
+        assert_eq!(hit(&acme, &asks("another")).await.as_deref(), Some("new"), "{store}: the layer goes on");
     }
+}
+
+/// Another process computes while this one invalidates a question that is alike, and puts its answer afterwards.
+#[tokio::test(flavor = "multi_thread")]
+async fn c6_an_answer_that_was_under_way_elsewhere_is_not_found_by_meaning() {
+    let server = ThrowawayRedis::start().await.unwrap_or_else(|e| panic!("{e}"));
+    let (tenants, questions) = (TestTenants::new().await, ReferenceBackend::new());
+    let process = || {
+        let answers = crate::patient(RedisOptions::new(&server.url()).unwrap());
+        let settings = CacheSettings::new().patience(Duration::from_secs(10));
+        let caches = Caches::with_settings(tenants.realm(), answers, settings);
+        SemanticCache::new(tenants.realm(), &caches, questions.clone(), 3, similarity(0.8)).unwrap()
+    };
+    let (one, other) = (process(), process());
+    let context = tenants.context("acme").await;
+    let (here, there): (TenantSemantic<String>, TenantSemantic<String>) =
+        (one.scoped(&context).unwrap(), other.scoped(&context).unwrap());
+    fill(&there, &asks("q0"), "the era has begun").await;
+    there.invalidate(&asks("q0")).await.unwrap();
+    let slow = slot(&here, &asks("q1"), &SAME).await;
+    there.invalidate(&asks("q2")).await.unwrap();
+    assert_eq!(slow.put(&"from before".to_owned()).await.unwrap(), Put::Stored, "this process knows of nothing");
+    for mine in [&here, &there] {
+        assert_eq!(hit(mine, &asks("q2")).await, None);
+        assert_eq!(hit(mine, &asks("q3")).await, None);
+    }
+    fill(&there, &asks("q4"), "new").await;
+    assert_eq!(hit(&here, &asks("q2")).await.as_deref(), Some("new"), "one era for both");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -123,9 +157,7 @@ async fn questions_that_are_over_are_cleared_up() {
     let settings = CacheSettings::new().patience(Duration::from_secs(10));
     let caches = Caches::with_settings(tenants.realm(), MemoryBackend::new(), settings);
     let questions = ReferenceBackend::new();
-    let semantic =
-        tenancy_cache::semantic::SemanticCache::new(tenants.realm(), &caches, questions.clone(), 3, similarity(0.8))
-            .unwrap();
+    let semantic = SemanticCache::new(tenants.realm(), &caches, questions.clone(), 3, similarity(0.8)).unwrap();
     let count = async || {
         let schema = tenancy_vector::Schema::dense(3).unwrap();
         let store = tenancy_vector::VectorStore::new(tenants.realm(), questions.clone(), schema);

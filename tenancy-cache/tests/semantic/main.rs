@@ -27,7 +27,7 @@ struct World {
     caches: Caches,
     semantic: SemanticCache,
     /// Servers live as long as the world.
-    _servers: Box<dyn std::any::Any + Send>,
+    _servers: Box<dyn std::any::Any + Send + Sync>,
 }
 
 impl World {
@@ -56,7 +56,7 @@ impl World {
     async fn with(
         answers: impl CacheBackend,
         questions: impl VectorBackend,
-        servers: Box<dyn std::any::Any + Send>,
+        servers: Box<dyn std::any::Any + Send + Sync>,
     ) -> Self {
         let tenants = TestTenants::new().await;
         let settings = CacheSettings::new().patience(Duration::from_secs(10));

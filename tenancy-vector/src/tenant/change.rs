@@ -66,7 +66,7 @@ impl TenantVectors {
         run_to_the_end(async move {
             let entered = this.pass.enter("vectors.change").await?;
             let changed = this.make_changes(&entered, changes).await;
-            end(entered, changed, Entered::changed)
+            end(entered, changed, this.wrote())
         })
         .await
     }

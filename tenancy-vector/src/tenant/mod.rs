@@ -81,7 +81,7 @@ impl TenantVectors {
         run_to_the_end(async move {
             let entered = this.pass.enter("vectors.upsert").await?;
             let written = this.write_points(&entered, points).await;
-            end(entered, written, Entered::changed)
+            end(entered, written, this.wrote())
         })
         .await
     }
@@ -99,7 +99,7 @@ impl TenantVectors {
             if let Ok(deleted) = &deleted {
                 this.note_not_visible("vectors.delete", deleted.not_visible);
             }
-            end(entered, deleted, Entered::changed)
+            end(entered, deleted, this.wrote())
         })
         .await
     }
@@ -128,6 +128,11 @@ impl TenantVectors {
         let not_visible = asked.checked_sub(removed).ok_or(Denial::StoreBreach)?;
         self.do_writes(entered, vec![Write::Delete(Selector::Keys(keys))]).await?;
         Ok(Deleted { removed, not_visible })
+    }
+
+    /// How a write goes on record: what no answer is made from is no data of the tenant's.
+    fn wrote<'e>(&self) -> fn(Entered<'e>) {
+        if self.points.engine.is_corpus { Entered::changed } else { Entered::done }
     }
 
     /// Does writes, announced and settled.
