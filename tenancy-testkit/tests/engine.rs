@@ -124,3 +124,24 @@ async fn it_answers_with_a_quote_or_as_it_is_told() {
     let (_, told) = ask(&engine, "", &asked(Value::Null)).await;
     assert_eq!(told["choices"][0]["message"]["content"], "2 Be brief.");
 }
+
+/// A connection that a client keeps is no way to ask on.
+#[tokio::test]
+async fn it_is_gone_with_its_value() {
+    let engine = StubEngine::honours_salts().start().await;
+    let address = engine.url().replace("http://", "").replace("/v1", "");
+    let body = body("m", json!("s"), 1).to_string();
+    let request = format!(
+        "POST /v1/chat/completions HTTP/1.1\r\nhost: {address}\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let mut kept = TcpStream::connect(&address).await.unwrap();
+    kept.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = [0; 12];
+    kept.read_exact(&mut answer).await.unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 200");
+    drop(engine);
+    let mut rest = Vec::new();
+    kept.read_to_end(&mut rest).await.unwrap();
+    assert!(TcpStream::connect(&address).await.is_err(), "nobody listens");
+}

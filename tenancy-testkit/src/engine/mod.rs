@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
+use tokio::sync::oneshot;
 
 mod blocks;
 mod serve;
@@ -79,11 +79,13 @@ impl StubEngineBuilder {
         let port = listener.local_addr().expect("an address").port();
         let engine = Arc::new(self.0);
         let router = serve::router(Arc::clone(&engine));
-        let task = tokio::spawn(async move {
-            // It ends with the value that started it, and not before.
-            let _ended = axum::serve(listener, router).await;
+        let (alive, gone) = oneshot::channel::<()>();
+        tokio::spawn(async move {
+            // Connections that clients keep are closed too.
+            let serving = axum::serve(listener, router).with_graceful_shutdown(async { drop(gone.await) });
+            serving.await.expect("serving ends when it is told to");
         });
-        StubEngine { engine, port, task }
+        StubEngine { engine, port, _alive: alive }
     }
 }
 
@@ -93,11 +95,12 @@ impl fmt::Debug for StubEngineBuilder {
     }
 }
 
-/// An engine on a port of 127.0.0.1, gone with this value.
+/// An engine on a port of 127.0.0.1, gone with this value: what it computes then it still answers, and nothing after it.
 pub struct StubEngine {
     engine: Arc<Engine>,
     port: u16,
-    task: JoinHandle<()>,
+    /// Serving ends when it is dropped.
+    _alive: oneshot::Sender<()>,
 }
 
 impl StubEngine {
@@ -123,12 +126,6 @@ impl StubEngine {
     #[must_use]
     pub fn requests(&self) -> Vec<EngineRequest> {
         self.engine.requests()
-    }
-}
-
-impl Drop for StubEngine {
-    fn drop(&mut self) {
-        self.task.abort();
     }
 }
 
