@@ -19,7 +19,7 @@
 //! # What it guarantees
 //!
 //! Everything that a production realm does, with short queues and a log in memory. [`FaultProxy`] puts a network that fails
-//! on demand, and counts, in front of any server.
+//! on demand, and counts, in front of any server; [`LyingProxy`] puts one that mixes replies up in front of a Redis.
 //!
 //! # What it does not
 //!
@@ -71,7 +71,7 @@ pub use postgres::{
     APP, CONTROL, OWNER, PgBouncerOptions, PgBouncerUnavailable, PoolMode, PostgresUnavailable, ServerOptions,
     TestDatabase, ThrowawayPgBouncer, ThrowawayPostgres, ThrowawayReplica,
 };
-pub use proxy::FaultProxy;
+pub use proxy::{FaultProxy, LyingProxy};
 #[cfg(feature = "qdrant")]
 pub use qdrant::QdrantServer;
 #[cfg(feature = "redis")]

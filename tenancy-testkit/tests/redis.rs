@@ -1,8 +1,11 @@
-//! The throwaway Redis, and the cluster.
+//! The throwaway Redis, the cluster, and the network that lies.
 
 use std::time::Duration;
 
+use tenancy_testkit::proxy::{Lie, LyingProxy};
 use tenancy_testkit::{ThrowawayRedis, ThrowawayRedisCluster};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 #[tokio::test]
 async fn a_server_answers_freezes_and_starts_again_with_what_it_saved() {
@@ -52,3 +55,55 @@ async fn a_cluster_loses_a_primary_and_goes_on() {
     cluster.node(primary).restart().await.unwrap();
     cluster.wait_until_whole().await.unwrap();
 }
+
+/// A connection to a server with `a` and `b`, on which `mget none b` was answered.
+async fn through(proxy: &LyingProxy) -> TcpStream {
+    let mut client = TcpStream::connect(("127.0.0.1", proxy.port())).await.unwrap();
+    client.write_all(b"*3\r\n$4\r\nMGET\r\n$4\r\nnone\r\n$1\r\nb\r\n").await.unwrap();
+    assert_eq!(heard(&mut client, B).await, B);
+    client
+}
+
+async fn heard(client: &mut TcpStream, wanted: &str) -> String {
+    let mut bytes = vec![0; wanted.len()];
+    client.read_exact(&mut bytes).await.unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+#[tokio::test]
+async fn a_proxy_tells_the_lies_that_it_is_told_to() {
+    let server = ThrowawayRedis::start().await.unwrap();
+    assert_eq!(server.command(&["mset", "a", "1", "b", "2"]).await, "OK");
+    for (lie, times, answers) in [
+        (Lie::Late, 2, [A, PONG].concat()),
+        (Lie::Swapped, 1, [PONG, A].concat()),
+        (Lie::Lost, 2, String::new()),
+        (Lie::OtherReply, 1, [B, PONG].concat()),
+        (Lie::OtherValue, 1, [B, PONG].concat()),
+        (Lie::Cut, 1, A[..A.len() / 2].to_owned()),
+    ] {
+        let proxy = LyingProxy::start(([127, 0, 0, 1], server.port()).into(), 1).await.unwrap();
+        let mut client = through(&proxy).await;
+        proxy.rate(lie, 10_000);
+        client.write_all(b"*3\r\n$4\r\nMGET\r\n$4\r\nnone\r\n$1\r\na\r\n*1\r\n$4\r\nPING\r\n").await.unwrap();
+        assert_eq!(heard(&mut client, &answers).await, answers, "{lie:?}");
+        while proxy.told(lie) < times {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let told = Lie::ALL.map(|lie| proxy.told(lie));
+        assert_eq!((proxy.told(lie), told.iter().sum()), (times, times), "{lie:?}: {proxy:?}");
+        match lie {
+            Lie::Cut => assert_eq!(client.read(&mut [0]).await.unwrap(), 0, "the end"),
+            _ => {
+                proxy.be_honest();
+                client.write_all(b"*2\r\n$4\r\nECHO\r\n$3\r\nend\r\n").await.unwrap();
+                assert_eq!(heard(&mut client, END).await, END, "{lie:?}: and on it goes");
+            }
+        }
+    }
+}
+
+const A: &str = "*2\r\n$-1\r\n$1\r\n1\r\n";
+const B: &str = "*2\r\n$-1\r\n$1\r\n2\r\n";
+const PONG: &str = "+PONG\r\n";
+const END: &str = "$3\r\nend\r\n";

@@ -11,9 +11,17 @@
 //! or not at all. What a network does reorder is *between* streams: connections overtake each other, and the two
 //! directions of one connection are independent. So to reorder, stall one ([`ProxiedConnection::stall`]) and let the
 //! others go on.
+//!
+//! # Lies
+//!
+//! What stands between, a broken middlebox or who means it, can do worse: [`LyingProxy`] knows where the replies of a Redis
+//! end, and swaps, loses and exchanges them.
 
+mod liar;
 mod messages;
 mod pump;
+mod relay;
+mod resp;
 mod script;
 mod traffic;
 
@@ -27,6 +35,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
+pub use self::liar::{Lie, LyingProxy};
 use self::pump::Link;
 pub use self::script::{After, Direction, Fault};
 use self::script::{End, Script};
