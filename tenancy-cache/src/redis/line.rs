@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::history::History;
-use super::options::{RedisError, RedisOptions};
+use super::options::{RedisError, RedisOptions, at_once};
 
 /// To a server or a cluster.
 pub(super) struct Line(Arc<Shared>);
@@ -82,10 +82,22 @@ impl Line {
         values.into_iter().next().map(|value| (history, value)).ok_or(RedisError::BadAnswer)
     }
 
-    /// Sends a command about one key. It is sent once: nobody knows whether one that was not answered was done.
-    pub(super) async fn command(&self, command: &mut Cmd) -> Result<Value, RedisError> {
+    /// Sends a command about one key that is answered with "OK". It is sent once: nobody knows whether one that was not
+    /// answered was done.
+    pub(super) async fn order(&self, command: &Cmd) -> Result<(), RedisError> {
+        let answer = |value| matches!(value, Value::Okay).then_some(());
+        self.command(command, answer).await
+    }
+
+    /// As [`order`](Self::order), answered with a number.
+    pub(super) async fn count(&self, command: &Cmd) -> Result<u64, RedisError> {
+        let answer = |value| if let Value::Int(number) = value { u64::try_from(number).ok() } else { None };
+        self.command(command, answer).await
+    }
+
+    async fn command<T>(&self, command: &Cmd, answer: impl Fn(Value) -> Option<T>) -> Result<T, RedisError> {
         let wire = self.wire().await?;
-        self.watched(wire.command(command)).await
+        self.watched(async { answer(wire.command(command).await?).ok_or(RedisError::BadAnswer) }).await
     }
 
     async fn wire(&self) -> Result<Wire, RedisError> {
@@ -104,6 +116,8 @@ impl Line {
         let answer = call.await;
         match &answer {
             Err(error) if error.is_unreachable() => self.0.note_silence(),
+            // Another question's, so all that follow may be.
+            Err(RedisError::BadAnswer) => self.0.distrust(),
             Ok(_) | Err(_) => self.0.note_answer(),
         }
         if self.0.is_silent() {
@@ -173,6 +187,11 @@ impl Shared {
         trouble.silent += 1;
     }
 
+    fn distrust(&self) {
+        let mut trouble = self.lock();
+        (trouble.silent, trouble.since) = (SILENT, Some(Instant::now()));
+    }
+
     fn is_silent(&self) -> bool {
         self.lock().silent >= SILENT
     }
@@ -203,8 +222,8 @@ impl Wire {
                 (history_of(info.extract_error()?)?, found)
             }
         };
-        let values = redis::from_redis_value(found).map_err(|_| RedisError::BadAnswer)?;
-        Ok((history, values))
+        let values: Vec<_> = redis::from_redis_value(found).map_err(|_| RedisError::BadAnswer)?;
+        if values.len() == names.len() { Ok((history, values)) } else { Err(RedisError::BadAnswer) }
     }
 
     async fn command(self, command: &Cmd) -> Result<Value, RedisError> {
@@ -238,6 +257,7 @@ impl Dial {
             // What was not answered is not sent again: nobody knows whether it was done.
             let mut builder = redis::cluster::ClusterClientBuilder::new(options.nodes.clone())
                 .retries(0)
+                .tcp_settings(at_once())
                 .connection_timeout(connect)
                 .response_timeout(response)
                 .overall_response_timeout(Some(response * 2));

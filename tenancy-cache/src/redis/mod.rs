@@ -30,7 +30,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::future::try_join_all;
-use redis::{Cmd, Value, cmd};
+use redis::{Cmd, cmd};
 use tenancy_core::StoreVerdict;
 
 use self::line::Line;
@@ -81,7 +81,7 @@ impl RedisBackend {
             return Ok(epoch);
         }
         let made = history.with(Epoch::random());
-        self.line.command(cmd("SET").arg(name).arg(made.as_slice()).arg("PX").arg(millis(EPOCH_TTL))).await?;
+        self.line.order(cmd("SET").arg(name).arg(made.as_slice()).arg("PX").arg(millis(EPOCH_TTL))).await?;
         let (history, found) = self.line.look_one(name).await?;
         found.and_then(|bytes| history.epoch(&bytes)).ok_or(RedisError::NoHistory)
     }
@@ -89,8 +89,8 @@ impl RedisBackend {
     /// A command for each of the keys that hold a life's epochs.
     async fn each_epoch(&self, scope: &CacheScope<'_>, command: &str) -> Result<u64, RedisError> {
         let names = (0..PARTS).map(|part| epoch_name(scope, part)).chain([salts_name(scope)]);
-        let commands = names.map(|name| async move { self.line.command(cmd(command).arg(name)).await.map(number) });
-        Ok(try_join_all(commands).await?.into_iter().sum())
+        let commands = names.map(|name| async move { self.line.count(cmd(command).arg(name)).await });
+        Ok(try_join_all(commands).await?.into_iter().fold(0, u64::saturating_add))
     }
 }
 
@@ -131,7 +131,7 @@ impl CacheBackend for RedisBackend {
         ttl: Duration,
     ) -> Result<(), BackendError> {
         if key.is_of(scope) {
-            self.line.command(cmd("SET").arg(key.as_str()).arg(sealed).arg("PX").arg(millis(ttl))).await?;
+            self.line.order(cmd("SET").arg(key.as_str()).arg(sealed).arg("PX").arg(millis(ttl))).await?;
         }
         Ok(())
     }
@@ -142,15 +142,15 @@ impl CacheBackend for RedisBackend {
         }
         let word = Epoch::random();
         let gone = gone_name(key);
-        let fence = self.line.command(cmd("SET").arg(&gone).arg(word.as_bytes()).arg("PX").arg(millis(late))).await;
+        let fence = self.line.order(cmd("SET").arg(&gone).arg(word.as_bytes()).arg("PX").arg(millis(late))).await;
         match fence {
-            Ok(_) => {}
+            Ok(()) => {}
             // Full, and nothing may be driven out. Deleting is always possible: the part of the life it is, then.
-            Err(RedisError::Full) => drop(self.line.command(&mut unlink(&epoch_name(scope, key.part()))).await?),
+            Err(RedisError::Full) => drop(self.line.count(&unlink(&epoch_name(scope, key.part()))).await?),
             Err(error) => return Err(error.into()),
         }
         // It can't be found any more; that the bytes stay until their time is up is no failure.
-        let _tidied = self.line.command(&mut unlink(key.as_str())).await;
+        let _tidied = self.line.count(&unlink(key.as_str())).await;
         Ok(())
     }
 
@@ -188,10 +188,6 @@ fn unlink(name: &str) -> Cmd {
     let mut command = cmd("UNLINK");
     command.arg(name);
     command
-}
-
-fn number(value: Value) -> u64 {
-    redis::from_redis_value(value).unwrap_or(u64::MAX)
 }
 
 fn millis(time: Duration) -> u64 {

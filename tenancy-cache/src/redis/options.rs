@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use redis::io::tcp::TcpSettings;
 use redis::{ConnectionAddr, ConnectionInfo, ErrorKind, IntoConnectionInfo};
 use secrecy::SecretString;
 use tenancy_core::{BoxError, Redacted, Tellable};
@@ -85,7 +86,13 @@ fn parse(address: &str) -> Result<ConnectionInfo, RedisError> {
         _other => return Err(bad("is neither a host nor one with TLS")),
     }
     let redis = redis.clone().set_skip_set_lib_name();
-    Ok(info.set_redis_settings(redis))
+    Ok(info.set_redis_settings(redis).set_tcp_settings(at_once()))
+}
+
+/// One connection carries everybody's questions: held back until what was asked before is acknowledged, as the client has it
+/// by default, a question would wait for another tenant's answer.
+pub(super) fn at_once() -> TcpSettings {
+    TcpSettings::default().set_nodelay(true)
 }
 
 impl fmt::Debug for RedisOptions {

@@ -8,6 +8,7 @@ mod isolation;
 mod late;
 #[path = "../behaviour/look.rs"]
 mod look;
+mod mixed;
 #[expect(dead_code, reason = "shared with another suite")]
 #[path = "../behaviour/samples.rs"]
 mod samples;
