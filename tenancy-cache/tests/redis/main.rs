@@ -12,6 +12,7 @@ mod mixed;
 #[expect(dead_code, reason = "shared with another suite")]
 #[path = "../behaviour/samples.rs"]
 mod samples;
+mod torture;
 
 use std::sync::Arc;
 use std::time::Duration;
