@@ -324,3 +324,6 @@ impl ResponseFormat {
         };
     }
 }
+
+#[cfg(test)]
+mod tests;
