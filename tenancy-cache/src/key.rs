@@ -265,4 +265,6 @@ const KEY_SCHEMA: u64 = 3;
 pub(crate) const VALUE_SCHEMA: u16 = 3;
 
 #[cfg(test)]
+mod collisions;
+#[cfg(test)]
 mod tests;
