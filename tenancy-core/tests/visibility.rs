@@ -27,5 +27,8 @@ async fn roles_of_two_issuers_share_no_view_though_they_share_a_name() {
     assert_ne!(view(Roles, &by_key), view(Roles, &by_login));
     assert_eq!(view(Roles, &colleague), view(Roles, &by_login), "and colleagues of one issuer share");
     assert_ne!(view(Subject, &colleague), view(Subject, &by_login));
+    let namesake = tenants.context_of("acme", "ci-bot", &["reader"]).await;
+    assert_eq!(by_key.subject(), namesake.subject());
+    assert_ne!(view(Subject, &by_key), view(Subject, &namesake), "nor do two subjects of one name");
     assert_eq!(view(Tenant, &by_key), view(Tenant, &by_login));
 }
