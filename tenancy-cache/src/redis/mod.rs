@@ -112,9 +112,10 @@ impl CacheBackend for RedisBackend {
         let (epoch_name, gone) = (epoch_name(scope, key.part()), gone_name(key));
         let (history, found) = self.line.look(&[&epoch_name, &gone, key.as_str()]).await?;
         let [epoch, gone, bytes] = <[_; 3]>::try_from(found).map_err(|_| RedisError::BadAnswer)?;
-        let Some(epoch) = epoch.and_then(|bytes| history.epoch(&bytes)) else {
+        let (epoch, bytes) = match epoch.and_then(|bytes| history.epoch(&bytes)) {
+            Some(epoch) => (epoch, bytes),
             // Whatever is there is of an epoch that counts no more.
-            return Ok(Found::new(self.repairs.make(&epoch_name, || self.make_epoch(&epoch_name)).await?, None));
+            None => (self.repairs.make(&epoch_name, || self.make_epoch(&epoch_name)).await?, None),
         };
         let word = match gone {
             None => epoch,
