@@ -1,67 +1,17 @@
-//! Case C8: many callers of one missing key, one computation.
+//! Case C8 on a back end that does as a test says, beside what every back end is tried with.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
-use tenancy_cache::{CacheError, CacheSettings, Layer, ResponseParts, TenantCaches};
-use tenancy_core::{Denial, TenantId, Visibility};
+use tenancy_cache::{CacheError, CacheSettings, Layer};
+use tenancy_core::{Denial, TenantId};
 use tenancy_testkit::TestTenants;
 use tokio::sync::Notify;
 
-use crate::rig::{Look, World, denied};
+use crate::cases::c8::{Failure, Source, ask};
+use crate::rig::{World, denied};
 use crate::samples;
-
-#[derive(Debug)]
-enum Failure {
-    Cache(CacheError),
-    Upstream,
-}
-
-impl From<CacheError> for Failure {
-    fn from(error: CacheError) -> Self {
-        Self::Cache(error)
-    }
-}
-
-/// Counts how often it was computed.
-#[derive(Clone, Default)]
-struct Source(Arc<AtomicUsize>);
-
-impl Source {
-    async fn slow(self) -> Result<String, Failure> {
-        let n = self.0.fetch_add(1, SeqCst);
-        tokio::time::sleep(Duration::from_millis(30)).await;
-        Ok(format!("answer {n}"))
-    }
-
-    async fn failing(self) -> Result<String, Failure> {
-        self.0.fetch_add(1, SeqCst);
-        tokio::time::sleep(Duration::from_millis(1)).await;
-        Err(Failure::Upstream)
-    }
-
-    fn computed(&self) -> usize {
-        self.0.load(SeqCst)
-    }
-}
-
-fn ask(mine: &TenantCaches, source: &Source) -> tokio::task::JoinHandle<Result<String, Failure>> {
-    let (mine, source) = (mine.clone(), source.clone());
-    tokio::spawn(async move { mine.response().get_or_try_compute(&samples::response(), || source.slow()).await })
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_thousand_callers_of_one_key_compute_once() {
-    let world = World::new().await;
-    let mine = world.of("acme").await;
-    let source = Source::default();
-    let callers: Vec<_> = (0..1000).map(|_| ask(&mine, &source)).collect();
-    for caller in callers {
-        assert_eq!(caller.await.unwrap().unwrap(), "answer 0");
-    }
-    assert_eq!(source.computed(), 1);
-}
 
 /// On one thread, so that who has missed has joined too.
 #[tokio::test]
@@ -132,115 +82,6 @@ async fn those_who_wait_longer_than_the_fence_get_the_value_unless_the_tenant_wa
         let refused: &[&str] = if stopped { &["tenant.suspended"] } else { &[] };
         assert_eq!(world.tenants.denied_rules().await, refused);
     }
-}
-
-#[tokio::test]
-async fn different_tenants_and_visibilities_compute_for_themselves() {
-    let world = World::new().await;
-    let source = Source::default();
-    let private = ResponseParts { visibility: Visibility::Subject, ..samples::response() };
-    let (ann, bob) = (world.of_user("acme", "ann", &["editor"]).await, world.of_user("acme", "bob", &["editor"]).await);
-    let (ann, bob) = (ann.response(), bob.response());
-    let theirs = world.of("globex").await.response();
-    let (a, b, c) = tokio::join!(
-        ann.get_or_try_compute(&private, || source.clone().slow()),
-        bob.get_or_try_compute(&private, || source.clone().slow()),
-        theirs.get_or_try_compute(&private, || source.clone().slow()),
-    );
-    let all = std::collections::HashSet::from([a.unwrap(), b.unwrap(), c.unwrap()]);
-    assert_eq!((all.len(), source.computed()), (3, 3), "nobody got another one's answer");
-}
-
-#[tokio::test]
-async fn when_the_first_is_dropped_the_next_takes_over() {
-    let world = World::new().await;
-    let mine = world.of("acme").await;
-    let (started, source) = (Arc::new(Notify::new()), Source::default());
-    let first = tokio::spawn({
-        let (mine, started) = (mine.clone(), Arc::clone(&started));
-        async move {
-            let compute = || async move {
-                started.notify_one();
-                std::future::pending::<Result<String, CacheError>>().await
-            };
-            mine.response().get_or_try_compute(&samples::response(), compute).await
-        }
-    });
-    started.notified().await;
-    let others: Vec<_> = (0..50).map(|_| ask(&mine, &source)).collect();
-    while world.caches.stats().of(Layer::Response).misses < 51 {
-        tokio::task::yield_now().await;
-    }
-    assert_eq!(source.computed(), 0, "they wait");
-    first.abort();
-    for other in others {
-        assert_eq!(other.await.unwrap().unwrap(), "answer 0");
-    }
-    assert_eq!(source.computed(), 1, "and one of them took over");
-}
-
-#[tokio::test]
-async fn an_error_goes_to_its_own_caller_and_is_not_kept() {
-    let world = World::new().await;
-    let mine = world.of("acme").await;
-    let (bad, good) = (Source::default(), Source::default());
-    let layer = mine.response();
-    let parts = samples::response();
-    let (a, b, c) = tokio::join!(
-        layer.get_or_try_compute(&parts, || bad.clone().failing()),
-        layer.get_or_try_compute(&parts, || bad.clone().failing()),
-        layer.get_or_try_compute(&parts, || good.clone().slow()),
-    );
-    assert!(matches!((a, b), (Err(Failure::Upstream), Err(Failure::Upstream))));
-    assert_eq!(c.unwrap(), "answer 0");
-    assert_eq!((bad.computed(), good.computed()), (2, 1));
-    assert_eq!(layer.hit(&parts).await.as_deref(), Some("answer 0"));
-}
-
-#[tokio::test]
-async fn a_panic_in_a_computation_stops_nobody_else() {
-    let world = World::new().await;
-    let mine = world.of("acme").await;
-    let layer = mine.response::<String>();
-    let panicking = tokio::spawn(async move {
-        let compute = || async { if true { panic!("a bug") } else { Ok::<_, CacheError>(String::new()) } };
-        layer.get_or_try_compute(&samples::response(), compute).await
-    });
-    assert!(panicking.await.is_err());
-    assert_eq!(ask(&mine, &Source::default()).await.unwrap().unwrap(), "answer 0");
-}
-
-/// Who asks after an invalidation is not given what was computed before it, though others still wait for that.
-#[tokio::test]
-async fn an_invalidation_parts_those_before_from_those_after() {
-    let world = World::new().await;
-    let mine = world.of("acme").await;
-    let (started, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let old = tokio::spawn({
-        let (mine, started, go) = (mine.clone(), Arc::clone(&started), Arc::clone(&go));
-        async move {
-            let compute = || async move {
-                started.notify_one();
-                go.notified().await;
-                Ok::<_, CacheError>("old".to_owned())
-            };
-            mine.response().get_or_try_compute(&samples::response(), compute).await
-        }
-    });
-    started.notified().await;
-    mine.response::<String>().invalidate(&samples::response()).await.unwrap();
-    let new = tokio::spawn({
-        let mine = mine.clone();
-        async move {
-            let compute = || async { Ok::<_, CacheError>("new".to_owned()) };
-            mine.response().get_or_try_compute(&samples::response(), compute).await
-        }
-    });
-    tokio::time::sleep(Duration::from_millis(5)).await;
-    go.notify_one();
-    assert_eq!(old.await.unwrap().unwrap(), "old");
-    assert_eq!(new.await.unwrap().unwrap(), "new");
-    assert_eq!(mine.response().hit(&samples::response()).await.as_deref(), Some("new"), "and only the new one is kept");
 }
 
 #[tokio::test]

@@ -1,12 +1,12 @@
-//! Case C1: the same question of two tenants, on all three layers, and its relatives.
+//! Case C1: the same question of two tenants, and what a back end and a log see of it. Its relatives are in `cases`.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
 use tenancy_cache::{
-    CacheSettings, Caches, EmbeddingParts, EngineParts, EntryParts, Layer, Lookup, MemoryBackend, Moment,
-    ResponseParts, RetrievalParts, Slot, TenantCaches, TenantLayer, derive,
+    CacheSettings, Caches, EngineParts, EntryParts, Layer, Lookup, MemoryBackend, Moment, ResponseParts, Slot,
+    TenantCaches, TenantLayer, derive,
 };
 use tenancy_core::{Denial, Life, Outcome, Placement, Region, TenantId, TenantRecord, Visibility};
 use tenancy_testkit::TestTenants;
@@ -56,74 +56,6 @@ async fn the_same_question_of_two_tenants_is_two_entries() {
         assert_eq!((stats.of(layer).hits, stats.of(layer).misses), (3, 3), "{layer:?}");
         assert_eq!((stats.of(layer).bypasses, stats.of(layer).integrity_misses), (0, 0), "{layer:?}");
     }
-}
-
-/// Each relative fills as one and looks as the other. All are misses, whatever the layer.
-#[tokio::test]
-async fn relatives_of_two_tenants_share_nothing_either() {
-    for (mechanism, other) in [
-        ("the life in the key", Relative::Tenant),
-        ("the life in the key: a new life of the same name", Relative::Reborn),
-        ("the realm in the key and in its own key: a realm of the same name over the same back end", Relative::Realm),
-        ("the subject in a private entry", Relative::Subject),
-        ("the roles in an entry for roles, the subject being the same", Relative::Roles),
-        ("the epoch after a flush", Relative::Flushed),
-    ] {
-        let world = World::new().await;
-        let visibility = match other {
-            Relative::Subject => Visibility::Subject,
-            Relative::Roles => Visibility::Roles,
-            _ => Visibility::Tenant,
-        };
-        let parts = (
-            ResponseParts { visibility, ..samples::response() },
-            RetrievalParts { visibility, ..samples::retrieval() },
-            EmbeddingParts { visibility, ..samples::embedding() },
-        );
-        let first = world.of_user("acme", "ann", &["editor"]).await;
-        first.response().fill(&parts.0, "first").await;
-        first.retrieval().fill(&parts.1, "first").await;
-        first.embedding().fill(&parts.2, "first").await;
-        assert_eq!(first.response().hit(&parts.0).await.as_deref(), Some("first"), "{mechanism}: the owner's own");
-
-        let elsewhere = TestTenants::new().await;
-        let second = match other {
-            Relative::Tenant => world.of("globex").await,
-            Relative::Reborn => {
-                world.tenants.erase("acme");
-                let born = std::time::SystemTime::now() - std::time::Duration::from_secs(40);
-                let issuer = world.tenants.issuer().issuer();
-                let record = TenantRecord::new(TenantId::parse("acme").unwrap(), tenancy_core::Life::random(), born)
-                    .claim(issuer, "acme")
-                    .role(issuer, "editor", ["use-model"]);
-                world.tenants.directory().add(record).unwrap();
-                world.of_user("acme", "ann", &["editor"]).await
-            }
-            Relative::Realm => {
-                let caches = Caches::new(elsewhere.realm(), Arc::clone(&world.rig));
-                caches.scoped(&elsewhere.context_of("acme", "ann", &["editor"]).await).unwrap()
-            }
-            Relative::Subject => world.of_user("acme", "bob", &["editor"]).await,
-            Relative::Roles => world.of_user("acme", "ann", &["editor", "reader"]).await,
-            Relative::Flushed => {
-                first.flush().await.unwrap();
-                first
-            }
-        };
-        assert_eq!(second.response().hit(&parts.0).await, None, "{mechanism}");
-        assert_eq!(second.retrieval().hit(&parts.1).await, None, "{mechanism}");
-        assert_eq!(second.embedding().hit(&parts.2).await, None, "{mechanism}");
-    }
-}
-
-#[derive(Clone, Copy)]
-enum Relative {
-    Tenant,
-    Reborn,
-    Realm,
-    Subject,
-    Roles,
-    Flushed,
 }
 
 #[tokio::test]

@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that can't go on must stop")]
 
 mod cancel;
+#[path = "../cases/mod.rs"]
+mod cases;
 mod corpus;
 mod erase;
 mod flight;
@@ -11,6 +13,7 @@ mod keys;
 mod keys_property;
 mod lies;
 mod look;
+mod memory;
 mod rig;
 mod salts;
 mod samples;

@@ -12,10 +12,10 @@ use tenancy_cache::{
     BackendError, CacheBackend, CacheError, CacheScope, CacheSettings, Caches, Epoch, Found, MemoryBackend, StoreKey,
     TenantCaches,
 };
-use tenancy_core::{CorpusWrite, Gate, StoreName, StoreVerdict, TenantContext};
+use tenancy_core::StoreVerdict;
 use tenancy_testkit::TestTenants;
 
-pub(crate) use crate::look::Look;
+pub(crate) use crate::look::{Look, begin_write};
 
 /// Keeps entries in memory, except where it is told to misbehave.
 #[derive(Default)]
@@ -155,15 +155,6 @@ impl World {
         let log = self.tenants.audit().await;
         log.iter().filter(|r| r.outcome() == outcome && r.action() == action).map(|r| r.count()).sum()
     }
-}
-
-/// A write to the tenant's documents that has begun.
-pub(crate) async fn begin_write(tenants: &TestTenants, context: &TenantContext) -> CorpusWrite {
-    let pass = Gate::new(tenants.realm(), StoreName::new("documents")).scoped(context).unwrap();
-    let entered = pass.enter("documents.write").await.unwrap();
-    let write = entered.begin_corpus_write().await.unwrap();
-    entered.changed();
-    write
 }
 
 /// Polls at most so many times, then drops. `None` when it had not ended by then.

@@ -1,7 +1,10 @@
 //! Two tenants on one store.
 
+use std::collections::HashSet;
+
 use tenancy_testkit::TestTenants;
 
+use crate::cases::Place;
 use crate::{Look, Store, of, process, question};
 
 /// C1: the same question of two tenants, from two processes.
@@ -20,6 +23,11 @@ async fn c1_one_tenants_entry_is_anothers_miss_and_nothing_of_both_is_alike() {
             assert_eq!(of(&one, &tenants, "globex").await.hit(&parts).await.as_deref(), Some("globex's"));
         }
         assert_eq!(one.stats().of(tenancy_cache::Layer::Response).integrity_misses, 0);
+        if let Store::Server(server) = &store {
+            let names = names(server).await;
+            let digests: HashSet<_> = names.iter().filter_map(|name| name.rsplit(':').next()).collect();
+            assert_eq!((names.len(), digests.len()), (40, 40), "no two of them have a digest in common");
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use tenancy_cache::Put;
 use tenancy_testkit::TestTenants;
 
+use crate::cases::Place;
 use crate::{Look, Store, of, process, question};
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,6 +1,8 @@
 //! The back end on a real Redis, and on a real cluster of three primaries with a replica each.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+#[path = "../cases/mod.rs"]
+mod cases;
 mod conforms;
 mod faults;
 mod history;
@@ -9,7 +11,7 @@ mod late;
 #[path = "../behaviour/look.rs"]
 mod look;
 mod mixed;
-#[expect(dead_code, reason = "shared with another suite")]
+mod same;
 #[path = "../behaviour/samples.rs"]
 mod samples;
 mod torture;
@@ -62,13 +64,6 @@ impl Store {
         match self {
             Self::Server(server) => on(server),
             Self::Cluster(cluster) => on_cluster(cluster),
-        }
-    }
-
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Server(_) => "a server",
-            Self::Cluster(_) => "a cluster",
         }
     }
 }
