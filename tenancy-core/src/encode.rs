@@ -10,11 +10,13 @@
 //! presence and byte length, so two different sequences of calls never give the same bytes: an absent text, an empty
 //! one and a zero differ. Text is taken as it is, without normalisation: a needless miss is safe, a false hit is not.
 
+mod buffer;
+
 use std::fmt;
 
-use smallvec::SmallVec;
 use uuid::Uuid;
 
+use self::buffer::Buffer;
 use crate::chat::Decimal;
 
 /// Typed fields in a fixed order, gathered in one buffer (on the stack up to 4 KiB and a little) and hashed once.
@@ -23,7 +25,7 @@ use crate::chat::Decimal;
 /// operations on a [`TenantContext`](crate::TenantContext).
 #[derive(Clone, Default)]
 pub struct Fields {
-    bytes: SmallVec<[u8; INLINE]>,
+    bytes: Buffer,
     last: Option<u16>,
 }
 
@@ -35,31 +37,37 @@ impl Fields {
     }
 
     /// A text, byte for byte.
+    #[inline]
     pub fn text(&mut self, id: u16, value: &str) -> &mut Self {
         self.put(id, Type::Text, Some(value.as_bytes()))
     }
 
     /// A text that may be absent. `None` and `Some("")` differ.
+    #[inline]
     pub fn opt_text(&mut self, id: u16, value: Option<&str>) -> &mut Self {
         self.put(id, Type::Text, value.map(str::as_bytes))
     }
 
     /// Bytes.
+    #[inline]
     pub fn bytes(&mut self, id: u16, value: &[u8]) -> &mut Self {
         self.put(id, Type::Bytes, Some(value))
     }
 
     /// Bytes that may be absent.
+    #[inline]
     pub fn opt_bytes(&mut self, id: u16, value: Option<&[u8]>) -> &mut Self {
         self.put(id, Type::Bytes, value)
     }
 
     /// An unsigned number.
+    #[inline]
     pub fn u64(&mut self, id: u16, value: u64) -> &mut Self {
         self.put(id, Type::U64, Some(&value.to_le_bytes()))
     }
 
     /// An unsigned number that may be absent.
+    #[inline]
     pub fn opt_u64(&mut self, id: u16, value: Option<u64>) -> &mut Self {
         self.put(id, Type::U64, value.map(u64::to_le_bytes).as_ref().map(<[u8; 8]>::as_slice))
     }
@@ -75,11 +83,13 @@ impl Fields {
     }
 
     /// A decimal that may be absent; `1.0` and `1.00` are equal.
+    #[inline]
     pub fn opt_decimal(&mut self, id: u16, value: Option<Decimal>) -> &mut Self {
         self.put(id, Type::Decimal, value.map(|d| d.micros().to_le_bytes()).as_ref().map(<[u8; 8]>::as_slice))
     }
 
     /// A uuid.
+    #[inline]
     pub fn uuid(&mut self, id: u16, value: Uuid) -> &mut Self {
         self.put(id, Type::Uuid, Some(value.as_bytes()))
     }
@@ -87,18 +97,16 @@ impl Fields {
     /// A list whose order matters. `write` adds exactly one item as fields of its own record.
     pub fn list<I: IntoIterator>(&mut self, id: u16, items: I, mut write: impl FnMut(&mut Self, I::Item)) -> &mut Self {
         let mut count = 0u64;
-        let outer = self.open(id, Type::List);
-        let count_at = self.bytes.len();
-        self.bytes.extend_from_slice(&[0; 8]);
+        let outer = self.open(id, Type::List, &[0; 8]);
         for item in items {
             count += 1;
             self.last = None;
-            let inner = self.open(0, Type::Record);
+            let inner = self.open(0, Type::Record, &[]);
             self.last = None;
             write(self, item);
             self.close(inner);
         }
-        self.bytes[count_at..count_at + 8].copy_from_slice(&count.to_le_bytes());
+        self.bytes.set(outer, count);
         self.close(outer);
         self.last = Some(id);
         self
@@ -106,7 +114,7 @@ impl Fields {
 
     /// A nested record.
     pub fn record(&mut self, id: u16, write: impl FnOnce(&mut Self)) -> &mut Self {
-        let outer = self.open(id, Type::Record);
+        let outer = self.open(id, Type::Record, &[]);
         self.last = None;
         write(self);
         self.close(outer);
@@ -117,33 +125,36 @@ impl Fields {
     /// The encoded bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
-        &self.bytes
+        self.bytes.as_slice()
     }
 
+    #[inline]
     fn put(&mut self, id: u16, kind: Type, value: Option<&[u8]>) -> &mut Self {
         let bytes = value.unwrap_or_default();
-        self.header(id, kind, value.is_some(), bytes.len() as u64);
-        self.bytes.extend_from_slice(bytes);
+        self.add(id, kind, value.is_some(), bytes.len() as u64, bytes);
         self
     }
 
-    /// Writes the header of a field whose length is not known yet; [`close`](Self::close) fills it in.
-    fn open(&mut self, id: u16, kind: Type) -> usize {
-        self.header(id, kind, true, 0);
-        self.bytes.len()
+    /// Begins a field whose length is not known yet, with what comes first in it; [`close`](Self::close) fills the length
+    /// in. Where the field's bytes begin.
+    #[inline]
+    fn open(&mut self, id: u16, kind: Type, first: &[u8]) -> usize {
+        self.add(id, kind, true, 0, first);
+        self.bytes.len() - first.len()
     }
 
+    #[inline]
     fn close(&mut self, start: usize) {
-        let length = (self.bytes.len() - start) as u64;
-        self.bytes[start - 8..start].copy_from_slice(&length.to_le_bytes());
+        self.bytes.set(start - 8, (self.bytes.len() - start) as u64);
     }
 
-    fn header(&mut self, id: u16, kind: Type, present: bool, length: u64) {
+    #[inline]
+    fn add(&mut self, id: u16, kind: Type, present: bool, length: u64, bytes: &[u8]) {
         debug_assert!(self.last.is_none_or(|last| last < id), "field ids rise within a record");
         self.last = Some(id);
-        self.bytes.extend_from_slice(&id.to_le_bytes());
-        self.bytes.extend_from_slice(&[kind as u8, u8::from(present)]);
-        self.bytes.extend_from_slice(&length.to_le_bytes());
+        // One number: what is put together in memory byte by byte can't be copied in words until each byte is there.
+        let header = u128::from(id) | (kind as u128) << 16 | u128::from(present) << 24 | u128::from(length) << 32;
+        self.bytes.add(header, bytes);
     }
 }
 
@@ -167,12 +178,11 @@ enum Type {
     Record = 9,
 }
 
-const INLINE: usize = 4096 + 512;
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
+    use super::buffer::STACK;
     use super::*;
 
     #[derive(Clone, Debug, PartialEq)]
@@ -265,6 +275,17 @@ mod tests {
         #[test]
         fn what_was_written_can_be_read_back(values in proptest::collection::vec(value(), 0..4)) {
             prop_assert_eq!(decode(&encode(&values)), values);
+        }
+    }
+
+    #[test]
+    fn what_outgrows_the_stack_can_be_read_back() {
+        let text = |length: usize| Value::Text(Some("x".repeat(length)));
+        let few = || vec![Value::U64(Some(7)), Value::Bytes(None), Value::Bool(true)];
+        for length in (STACK - 150..STACK + 10).chain([2 * STACK, 5 * STACK]) {
+            let inner = Value::Record(vec![text(length), Value::List(vec![few(), few()]), text(3)]);
+            let values = [Value::List(vec![vec![inner], few()]), Value::I64(-1)];
+            assert_eq!(decode(&encode(&values)), values, "{length}");
         }
     }
 
