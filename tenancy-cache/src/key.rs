@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 use tenancy_core::purpose::{self, Digest};
-use tenancy_core::{CorpusVersion, Fields, Life, RealmTag, Scoped, TenantContext};
+use tenancy_core::{CorpusVersion, Fields, Life, Names, RealmTag, Scoped, TenantContext};
 use uuid::Uuid;
 
 use crate::epoch::Epoch;
@@ -34,9 +34,9 @@ use crate::parts::{EntryParts, KeyParts};
 /// for other shared corpora;
 /// [`CacheError::NoQuestion`]; [`CacheError::Denied`] as for any use of a context, and for another tenant's moment.
 pub fn derive<P: KeyParts>(context: &TenantContext, moment: &Moment, parts: &P) -> Result<P::Key, CacheError> {
-    let Read { realm, epoch, versions } = moment.0.peek(context)?;
+    let (Read { realm, epoch, versions }, names) = moment.0.peek_and_name(context)?;
     let hashed = if P::LAYER.has_entries() { None } else { Some(*epoch) };
-    Ok(P::key(digest(context, *realm, versions, hashed, parts)?, *epoch, ThisCrate(())))
+    Ok(P::key(digest(&names, context, *realm, versions, hashed, parts)?, *epoch, ThisCrate(())))
 }
 
 /// The name of an entry.
@@ -46,17 +46,19 @@ pub(crate) fn name<P: EntryParts>(
     versions: &Versions,
     parts: &P,
 ) -> Result<Name, CacheError> {
-    Ok(Name { layer: P::LAYER, digest: digest(context, realm, versions, None, parts)? })
+    Ok(Name { layer: P::LAYER, digest: digest(&context.names()?, context, realm, versions, None, parts)? })
 }
 
 fn digest<P: KeyParts>(
+    names: &Names<'_, P::Purpose>,
     context: &TenantContext,
     realm: RealmTag,
     versions: &Versions,
     epoch: Option<Epoch>,
     parts: &P,
 ) -> Result<Digest<P::Purpose>, CacheError> {
-    let mut fields = encode(realm.as_bytes(), context, parts)?;
+    let mut fields = Fields::new();
+    encode(&mut fields, realm.as_bytes(), context, parts)?;
     let corpus = match (P::LAYER.follows_corpus(), versions.corpus) {
         (true, None) => return Err(Bypass::CorpusUnknown.into()),
         (true, corpus) => corpus,
@@ -70,7 +72,7 @@ fn digest<P: KeyParts>(
         .list(10, shared, |f, version| {
             f.bytes(1, version.as_bytes());
         });
-    Ok(context.derive::<P::Purpose>(&fields)?)
+    Ok(names.derive(&fields))
 }
 
 /// Names something of which there is more than one to a name.
@@ -104,11 +106,18 @@ pub(crate) fn question<P: KeyParts>(
     realm: RealmTag,
     parts: &P,
 ) -> Result<Digest<purpose::CacheKey>, CacheError> {
-    Ok(context.derive(&encode(realm.as_bytes(), context, parts)?)?)
+    let mut fields = Fields::new();
+    encode(&mut fields, realm.as_bytes(), context, parts)?;
+    Ok(context.derive(&fields)?)
 }
 
-fn encode<P: KeyParts>(realm: &[u8; 16], context: &TenantContext, parts: &P) -> Result<Fields, CacheError> {
-    let mut fields = Fields::new();
+/// In place: several kibibytes that are given back would be copied.
+fn encode<P: KeyParts>(
+    fields: &mut Fields,
+    realm: &[u8; 16],
+    context: &TenantContext,
+    parts: &P,
+) -> Result<(), CacheError> {
     let mut outcome = Ok(());
     fields
         .u64(1, KEY_SCHEMA)
@@ -120,7 +129,7 @@ fn encode<P: KeyParts>(realm: &[u8; 16], context: &TenantContext, parts: &P) -> 
         .list(7, parts.corpora(), |f, corpus| {
             f.uuid(1, corpus.life().uuid());
         });
-    outcome.map(|()| fields)
+    outcome
 }
 
 /// When a question is asked: the cache epoch and the versions of the tenant's documents and of shared ones, read

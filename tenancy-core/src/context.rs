@@ -133,10 +133,11 @@ impl TenantContext {
     /// [`Denial::RealmClosed`].
     pub fn ensure(&self) -> Result<(), Denial> {
         self.inner.realm.ensure_open()?;
-        if self.remaining().is_zero() {
+        let now = self.inner.realm.clock.monotonic();
+        if self.inner.deadline <= now {
             return Err(Denial::DeadlinePassed);
         }
-        self.inner.realm.fence.check_now(&self.inner.fence)
+        self.inner.realm.fence.check_now(&self.inner.fence, now)
     }
 
     /// As [`ensure`](Self::ensure), asking the directory where the last answer is getting old: after a wait of seconds, a
@@ -294,15 +295,19 @@ impl TenantContext {
 
     /// Compares what a value carries with this context; a mismatch is a denial and a record.
     pub(crate) fn compare(&self, action: &'static str, realm: RealmTag, life: Life) -> Result<(), Denial> {
-        let outcome = self.ensure().and_then(|()| {
-            if realm != self.inner.realm.tag {
-                Err(Denial::ForeignRealm)
-            } else if life != self.life() {
-                Err(Denial::WrongLife)
-            } else {
-                Ok(())
-            }
-        });
+        self.ensure().map_err(|denial| self.deny(action, denial))?;
+        self.compare_only(action, realm, life)
+    }
+
+    /// As [`compare`](Self::compare), where the context was asked already.
+    pub(crate) fn compare_only(&self, action: &'static str, realm: RealmTag, life: Life) -> Result<(), Denial> {
+        let outcome = if realm != self.inner.realm.tag {
+            Err(Denial::ForeignRealm)
+        } else if life != self.life() {
+            Err(Denial::WrongLife)
+        } else {
+            Ok(())
+        };
         outcome.map_err(|denial| self.deny(action, denial))
     }
 

@@ -94,8 +94,9 @@ impl Fence {
     /// Whether the life may be served now, asking the directory where the answer is in its second half or a hint came.
     /// Dropped at any await: the question is forgotten, the old answer keeps its old expiry.
     pub(crate) async fn check(&self, slot: &FenceSlot) -> Result<(), Denial> {
-        match self.freshness(slot) {
-            Freshness::Fresh => {}
+        let answer = slot.answer();
+        match self.freshness(slot, &answer, self.clock.monotonic()) {
+            Freshness::Fresh => return standing_allows(answer.standing),
             Freshness::Aging => {
                 // One asks; the others go on with the answer that still holds.
                 if let Ok(_one) = slot.refreshing.try_lock() {
@@ -105,30 +106,30 @@ impl Fence {
             Freshness::Lapsed => {
                 let asked = tokio::time::timeout(self.patience, slot.refreshing.lock());
                 let _one = asked.await.map_err(|_| Denial::FenceStale)?;
-                if matches!(self.freshness(slot), Freshness::Lapsed) {
+                if matches!(self.freshness(slot, &slot.answer(), self.clock.monotonic()), Freshness::Lapsed) {
                     self.ask(slot).await?;
                 }
             }
         }
-        self.check_now(slot)
+        self.check_now(slot, self.clock.monotonic())
     }
 
-    /// Whether the life may be served now, by the answer at hand.
-    pub(crate) fn check_now(&self, slot: &FenceSlot) -> Result<(), Denial> {
-        if matches!(self.freshness(slot), Freshness::Lapsed) {
-            return Err(Denial::FenceStale);
+    /// Whether the life may be served now, at this monotonic time, by the answer at hand.
+    pub(crate) fn check_now(&self, slot: &FenceSlot, now: Duration) -> Result<(), Denial> {
+        let answer = slot.answer();
+        match self.freshness(slot, &answer, now) {
+            Freshness::Lapsed => Err(Denial::FenceStale),
+            Freshness::Fresh | Freshness::Aging => standing_allows(answer.standing),
         }
-        Self::check_last(slot)
     }
 
     /// Whether the last answer, however old it is, lets the life be served: for what asks again before it does anything.
     pub(crate) fn check_last(slot: &FenceSlot) -> Result<(), Denial> {
-        standing_allows(slot.answer.lock().unwrap_or_else(PoisonError::into_inner).standing)
+        standing_allows(slot.answer().standing)
     }
 
-    fn freshness(&self, slot: &FenceSlot) -> Freshness {
-        let answer = *slot.answer.lock().unwrap_or_else(PoisonError::into_inner);
-        let age = self.clock.monotonic().saturating_sub(answer.asked.monotonic);
+    fn freshness(&self, slot: &FenceSlot, answer: &Answer, now: Duration) -> Freshness {
+        let age = now.saturating_sub(answer.asked.monotonic);
         // On some systems the monotonic clock stands still while the host sleeps; the wall clock tells.
         let slept = self.clock.now().duration_since(answer.asked.wall).is_ok_and(|wall| wall >= self.max_age);
         if age >= self.max_age || slept {
@@ -160,6 +161,10 @@ impl Fence {
 impl FenceSlot {
     fn new(life: Life, answer: Answer) -> Self {
         Self { life, answer: Mutex::new(answer), hints: AtomicU64::new(0), refreshing: tokio::sync::Mutex::new(()) }
+    }
+
+    fn answer(&self) -> Answer {
+        *self.answer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes an answer unless a later question was answered already.

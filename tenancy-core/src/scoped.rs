@@ -5,6 +5,8 @@ use std::fmt;
 use crate::context::TenantContext;
 use crate::denial::Denial;
 use crate::id::Life;
+use crate::names::Names;
+use crate::purpose::DataPurpose;
 use crate::realm::RealmTag;
 
 /// A value of one tenant, opened only with a context of the same realm and life.
@@ -39,6 +41,16 @@ impl<T> Scoped<T> {
     pub fn peek(&self, context: &TenantContext) -> Result<&T, Denial> {
         context.compare("scoped.open", self.realm, self.life)?;
         Ok(&self.value)
+    }
+
+    /// Looks at a value that names of data are derived from: this and [`TenantContext::names`] after one check.
+    ///
+    /// # Errors
+    /// As both.
+    pub fn peek_and_name<'c, P: DataPurpose>(&self, context: &'c TenantContext) -> Result<(&T, Names<'c, P>), Denial> {
+        let names = context.names()?;
+        context.compare_only("scoped.open", self.realm, self.life)?;
+        Ok((&self.value, names))
     }
 }
 

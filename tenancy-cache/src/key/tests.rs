@@ -25,6 +25,12 @@ fn pin_parts(parts: &impl Encode) -> (usize, u64) {
     pin(&fields)
 }
 
+fn encoded(realm: u8, context: &TenantContext, parts: &EngineParts) -> Fields {
+    let mut fields = Fields::new();
+    encode(&mut fields, &[realm; 16], context, parts).unwrap();
+    fields
+}
+
 fn model() -> ModelIdentity {
     ModelIdentity { id: "m".into(), version: "1".into(), adapter: Some(WeightDigest::new([9; 32])) }
 }
@@ -124,7 +130,7 @@ async fn the_head_of_every_key_is_pinned() {
     let tenants = TestTenants::new().await;
     let context = tenants.context("acme").await;
     let parts = EngineParts { model: model(), visibility: Visibility::Subject };
-    let encoded = encode(&[7; 16], &context, &parts).unwrap();
+    let encoded = encoded(7, &context, &parts);
     let life = *context.life().uuid().as_bytes();
     let at = encoded.as_bytes().windows(16).position(|window| window == life).unwrap();
     let mut bytes = encoded.as_bytes().to_vec();
@@ -190,8 +196,8 @@ async fn a_life_that_is_the_same_uuid_in_another_realm_has_other_keys() {
     let tenants = TestTenants::new().await;
     let context = tenants.context("acme").await;
     let parts = EngineParts { model: model(), visibility: Visibility::Tenant };
-    let one = encode(&[1; 16], &context, &parts).unwrap();
-    let two = encode(&[2; 16], &context, &parts).unwrap();
+    let one = encoded(1, &context, &parts);
+    let two = encoded(2, &context, &parts);
     assert_ne!(one.as_bytes(), two.as_bytes());
 }
 
