@@ -194,9 +194,10 @@ impl LifeTag {
     }
 
     pub(crate) fn key_of(&self, layer: Layer, digest: &[u8; 32]) -> StoreKey {
-        let part = digest[0] >> 4;
-        let digest = data_encoding::HEXLOWER.encode(digest);
-        StoreKey { text: format!("tc1:{{{}.{part:x}}}:{}:{digest}", self.0, layer.name()), layer, part }
+        let mut hex = [0; 64];
+        let hex = &*data_encoding::HEXLOWER.encode_mut_str(digest, &mut hex);
+        let text = ["tc1:{", &self.0, ".", &hex[..1], "}:", layer.name(), ":", hex].concat();
+        StoreKey { text, layer, part: digest[0] >> 4 }
     }
 }
 

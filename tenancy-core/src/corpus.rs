@@ -189,7 +189,7 @@ impl State {
 /// Versions in this process: for caches that live in it too.
 #[derive(Debug, Default)]
 pub struct MemoryCorpusVersions {
-    states: Mutex<HashMap<String, State>>,
+    states: Mutex<HashMap<(RealmTag, Life), State>>,
 }
 
 impl MemoryCorpusVersions {
@@ -201,7 +201,7 @@ impl MemoryCorpusVersions {
 
     fn with<T>(&self, scope: CorpusScope<'_>, act: impl FnOnce(&mut State, u64) -> T) -> T {
         let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
-        let state = states.entry(scope.name()).or_insert_with(State::fresh);
+        let state = states.entry((scope.realm, scope.life)).or_insert_with(State::fresh);
         let now = unix_seconds(SystemTime::now());
         state.expire(now);
         act(state, now)

@@ -182,7 +182,7 @@ fn salts_name(scope: &CacheScope<'_>) -> String {
 }
 
 fn gone_name(key: &StoreKey) -> String {
-    format!("{}:gone", key.as_str())
+    [key.as_str(), ":gone"].concat()
 }
 
 fn unlink(name: &str) -> Cmd {
