@@ -45,6 +45,7 @@ const EXEMPT: &[&str] = &[
     "rag-backend",
     "tenancy-cli",
     "guardrails-fixture",
+    "tenancy-bench-cache",
     "tenancy-bench-vector",
     "tenancy-tests",
     "tenancy-ui-tests",

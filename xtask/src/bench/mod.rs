@@ -1,5 +1,6 @@
 //! `cargo xtask bench AREA`: what the isolation costs, as ratios side by side in one run.
 
+mod cache;
 mod pg;
 mod plot;
 mod program;
@@ -24,6 +25,8 @@ pub(crate) struct Options {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Area {
+    /// Caches: a Redis, and a tenant with a million entries; five minutes.
+    Cache,
     /// Postgres.
     Pg,
     /// Vectors: the first build for release, with the engine, takes a quarter of an hour on two cores, a run ten minutes.
@@ -32,6 +35,7 @@ enum Area {
 
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     match options.area {
+        Area::Cache => cache::run(options.quick, options.json),
         Area::Pg => pg::run(options.quick, options.json),
         Area::Vector => vector::run(options.quick, options.json),
     }
