@@ -28,15 +28,17 @@ enum Parts {
 
 impl Parts {
     fn encode(&self, context: &TenantContext) -> Vec<u8> {
-        let encoded = match self {
-            Self::Response(parts) => encode(&[7; 16], context, parts),
-            Self::Retrieval(parts) => encode(&[7; 16], context, parts),
-            Self::Embedding(parts) => encode(&[7; 16], context, parts),
-            Self::Tool(parts) => encode(&[7; 16], context, parts),
-            Self::Semantic(parts) => encode(&[7; 16], context, parts),
-            Self::Engine(parts) => encode(&[7; 16], context, parts),
-        };
-        encoded.unwrap().as_bytes().to_vec()
+        let mut fields = Fields::new();
+        match self {
+            Self::Response(parts) => encode(&mut fields, &[7; 16], context, parts),
+            Self::Retrieval(parts) => encode(&mut fields, &[7; 16], context, parts),
+            Self::Embedding(parts) => encode(&mut fields, &[7; 16], context, parts),
+            Self::Tool(parts) => encode(&mut fields, &[7; 16], context, parts),
+            Self::Semantic(parts) => encode(&mut fields, &[7; 16], context, parts),
+            Self::Engine(parts) => encode(&mut fields, &[7; 16], context, parts),
+        }
+        .unwrap();
+        fields.as_bytes().to_vec()
     }
 
     fn layer(&self) -> Layer {
