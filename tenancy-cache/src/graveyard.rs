@@ -2,7 +2,8 @@
 
 use std::sync::OnceLock;
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::thread::Builder;
+use std::thread::{Builder, sleep};
+use std::time::Duration;
 
 /// Drops things where nobody waits for it: giving back a million entries takes time. All of them on one thread, which
 /// the first one starts and which ends with this value.
@@ -23,10 +24,19 @@ impl<T: Send + 'static> Graveyard<T> {
 /// Without a thread the receiving end is gone, and whoever sends gets back what it sent.
 fn dig<T: Send + 'static>() -> SyncSender<T> {
     let (sender, things) = sync_channel(WAITING);
-    drop(Builder::new().name("tenancy-cache-drop".to_owned()).spawn(move || things.into_iter().for_each(drop)));
+    let bury = move || {
+        while let Ok(thing) = things.recv() {
+            // Who is woken may be put in the place of who woke it, which would wait for the memory after all.
+            sleep(PAUSE);
+            drop(thing);
+            things.try_iter().for_each(drop);
+        }
+    };
+    drop(Builder::new().name("tenancy-cache-drop".to_owned()).spawn(bury));
     sender
 }
 
+const PAUSE: Duration = Duration::from_micros(100);
 /// How many may wait for the thread.
 pub(crate) const WAITING: usize = 8;
 

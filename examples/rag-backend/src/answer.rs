@@ -3,9 +3,10 @@
 use async_trait::async_trait;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use tenancy_stack::cache::EngineSalt;
-use tenancy_stack::chat::{ChatRequest, Message, ModelIdentity, Role, ToolChoice};
+use tenancy_stack::cache::engine::EngineBody;
+use tenancy_stack::chat::{ChatRequest, ModelIdentity, Role, ToolChoice};
 
 use crate::embed::{stem, words};
 use crate::http::{HttpClient, UpstreamError};
@@ -90,7 +91,9 @@ impl Answerer for Extractive {
     }
 }
 
-fn extract(request: &ChatRequest) -> Step {
+/// What the offline default does with a request.
+#[must_use]
+pub fn extract(request: &ChatRequest) -> Step {
     let last = request.messages.iter().rev().find(|m| m.role == Role::User);
     let question = last.map(|m| m.content.as_str()).unwrap_or_default();
     if let Some(result) = request.messages.iter().rev().find(|m| m.role == Role::Tool) {
@@ -140,7 +143,8 @@ fn sentences(passage: &str) -> impl Iterator<Item = &str> {
     passage.split_inclusive(['.', '!', '?']).map(str::trim).filter(|sentence| !sentence.is_empty())
 }
 
-/// An OpenAI-compatible chat service. The body is built here from the request; nothing of a client's body is passed on.
+/// An OpenAI-compatible engine that takes a `cache_salt`, as vLLM does. The body is built from the request that is in the key
+/// of its answer, and from the tenant's salt; nothing of a client's body is passed on.
 #[derive(Debug)]
 pub struct OpenAiAnswerer {
     client: HttpClient,
@@ -203,8 +207,8 @@ impl Answerer for OpenAiAnswerer {
             name: String,
             arguments: String,
         }
-        let Completion { choices, usage } =
-            self.client.post(&self.url, self.key.expose_secret(), &body(request, salt)).await?;
+        let body = EngineBody::new(request, salt).map_err(|_| UpstreamError::Request)?;
+        let Completion { choices, usage } = self.client.post(&self.url, self.key.expose_secret(), &body).await?;
         let said = choices.into_iter().next().ok_or(UpstreamError::Answer)?.message;
         let step = match said.tool_calls.into_iter().next() {
             Some(Called { function: Function { name, arguments } }) => Step::Call { name, arguments },
@@ -215,52 +219,10 @@ impl Answerer for OpenAiAnswerer {
     }
 }
 
-fn body(request: &ChatRequest, salt: &EngineSalt) -> Value {
-    let message = |m: &Message| {
-        let mut value = json!({ "role": m.role, "content": m.content });
-        if !m.tool_calls.is_empty() {
-            value["tool_calls"] = m
-                .tool_calls
-                .iter()
-                .map(|call| {
-                    let function = json!({ "name": call.name, "arguments": call.arguments });
-                    json!({ "id": call.id, "type": "function", "function": function })
-                })
-                .collect();
-        }
-        if let Some(id) = &m.tool_call_id {
-            value["tool_call_id"] = json!(id);
-        }
-        value
-    };
-    let mut body = json!({
-        "model": request.model.id,
-        "messages": request.messages.iter().map(message).collect::<Vec<_>>(),
-        "n": request.n,
-        "cache_salt": salt.as_str(),
-    });
-    if let Some(temperature) = request.temperature {
-        body["temperature"] = json!(temperature);
-    }
-    if let Some(limit) = request.max_tokens {
-        body["max_tokens"] = json!(limit);
-    }
-    if !request.tools.is_empty() {
-        body["tools"] = request
-            .tools
-            .iter()
-            .map(|tool| {
-                let parameters: Value = serde_json::from_str(&tool.parameters).unwrap_or_else(|_| json!({}));
-                let function = json!({ "name": tool.name, "description": tool.description, "parameters": parameters });
-                json!({ "type": "function", "function": function })
-            })
-            .collect();
-    }
-    body
-}
-
 #[cfg(test)]
 mod tests {
+    use tenancy_stack::chat::Message;
+
     use super::*;
 
     #[test]

@@ -16,6 +16,9 @@ pub enum UpstreamError {
     /// No client could be made.
     #[error("the upstream client can't be made")]
     Client,
+    /// The request has no form for the service.
+    #[error("the request can't be put to the upstream service")]
+    Request,
     /// No connection, or no answer in time.
     #[error("the upstream service did not answer")]
     Unreachable,

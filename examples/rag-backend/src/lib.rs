@@ -57,7 +57,7 @@ mod service;
 mod tools;
 
 // The public interface is:
-pub use answer::{Answerer, Extractive, OpenAiAnswerer, Reply, Step};
+pub use answer::{Answerer, Extractive, OpenAiAnswerer, Reply, Step, extract};
 pub use ask::{Answer, Citation, alike_enough};
 pub use database::{MIGRATIONS, declaration};
 pub use embed::{Embedder, HashedNgrams, OpenAiEmbedder};

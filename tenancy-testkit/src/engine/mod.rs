@@ -70,6 +70,13 @@ impl StubEngineBuilder {
         self
     }
 
+    /// Which of the functions in a body it wants called, by name and arguments. None unless it is said.
+    #[must_use]
+    pub fn calls(mut self, call: impl Fn(&Value) -> Option<(String, String)> + Send + Sync + 'static) -> Self {
+        self.0.call = Box::new(call);
+        self
+    }
+
     /// Starts it on a port of 127.0.0.1.
     ///
     /// # Panics

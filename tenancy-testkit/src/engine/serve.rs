@@ -16,6 +16,7 @@ use super::blocks::Blocks;
 use super::{EngineRequest, Salts};
 
 type Answer = Box<dyn Fn(&[(String, String)]) -> String + Send + Sync>;
+type Call = Box<dyn Fn(&Value) -> Option<(String, String)> + Send + Sync>;
 
 pub(super) struct Engine {
     pub(super) salts: Salts,
@@ -25,6 +26,7 @@ pub(super) struct Engine {
     pub(super) each_token: Duration,
     pub(super) key: Option<String>,
     pub(super) answer: Answer,
+    pub(super) call: Call,
     blocks: Mutex<Blocks>,
     requests: Mutex<Vec<EngineRequest>>,
 }
@@ -39,6 +41,7 @@ impl Engine {
             each_token: Duration::ZERO,
             key: None,
             answer: Box::new(quote),
+            call: Box::new(|_| None),
             blocks: Mutex::default(),
             requests: Mutex::default(),
         }
@@ -84,7 +87,7 @@ impl Engine {
         self.blocks.lock().unwrap_or_else(PoisonError::into_inner).keep(salt, &asked.model, &asked.words());
     }
 
-    async fn completion(&self, asked: &Asked) -> Value {
+    async fn completion(&self, asked: &Asked, body: &Value) -> Value {
         let all = asked.words().len();
         let cached = if self.caches { self.found(asked) } else { 0 };
         tokio::time::sleep(self.each_token.saturating_mul(u32::try_from(all - cached).unwrap_or(u32::MAX))).await;
@@ -94,6 +97,11 @@ impl Engine {
         let said = (self.answer)(&asked.messages);
         let kept: Vec<&str> = said.split_inclusive(' ').take(asked.max_tokens).collect();
         let whole = kept.len() == said.split_inclusive(' ').count();
+        let mut message = json!({ "role": "assistant", "content": kept.concat().trim_end() });
+        if let Some((name, arguments)) = (self.call)(body) {
+            let function = json!({ "name": name, "arguments": arguments });
+            message["tool_calls"] = json!([{ "id": "call-stub", "type": "function", "function": function }]);
+        }
         let told = self.reports && !(self.omits_zeros && cached == 0);
         json!({
             "id": "chatcmpl-stub",
@@ -102,7 +110,7 @@ impl Engine {
             "model": asked.model,
             "choices": [{
                 "index": 0,
-                "message": { "role": "assistant", "content": kept.concat().trim_end() },
+                "message": message,
                 "finish_reason": if whole { "stop" } else { "length" },
             }],
             "usage": {
@@ -170,7 +178,7 @@ async fn complete(State(engine): State<Arc<Engine>>, headers: HeaderMap, body: B
         return refuse(StatusCode::UNAUTHORIZED, "Invalid API key");
     }
     match Asked::read(&body) {
-        Ok(asked) => Json(engine.completion(&asked).await).into_response(),
+        Ok(asked) => Json(engine.completion(&asked, &body).await).into_response(),
         Err(why) => refuse(StatusCode::BAD_REQUEST, why),
     }
 }

@@ -5,6 +5,7 @@
 mod args;
 mod attacks;
 mod client;
+mod engine;
 mod quality;
 mod report;
 mod server;

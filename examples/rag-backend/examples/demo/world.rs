@@ -4,9 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use rag_backend::{
-    Embedder, Extractive, HashedNgrams, LateService, Logins, MIGRATIONS, OperatorLogin, Service, ServiceParts,
-};
+use rag_backend::{Embedder, HashedNgrams, LateService, Logins, MIGRATIONS, OperatorLogin, Service, ServiceParts};
 use secrecy::SecretString;
 use tenancy_stack::Stores;
 use tenancy_stack::cache::semantic::SemanticCache;
@@ -18,6 +16,7 @@ use tenancy_stack::core::{
 use tenancy_stack::pg::{Database, PgOptions, migrate};
 use tenancy_stack::tools::{FilesRoot, Tools};
 use tenancy_stack::vector::{Schema, VectorStore};
+use tenancy_testkit::StubEngine;
 use tenancy_vector_edge::{EdgeBackend, EdgeOptions};
 use tokio::task::JoinHandle;
 
@@ -30,6 +29,7 @@ use crate::server::Server;
 pub(crate) struct World {
     service: Service,
     caches: Caches,
+    _engine: StubEngine,
     base: String,
     /// Below the demo's own, which is removed when nothing works in it any more.
     folder: PathBuf,
@@ -96,7 +96,8 @@ impl World {
             .semantic(semantic)
             .tools(tools)
             .build()?;
-        let (embedder, answerer) = (Box::new(HashedNgrams), Box::new(Extractive));
+        let (engine, answerer) = crate::engine::start().await?;
+        let embedder = Box::new(HashedNgrams);
         let (service, worker) = Service::start(ServiceParts { realm, stores, logins, embedder, answerer });
         late.set(&service);
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
@@ -106,7 +107,7 @@ impl World {
             // Ends when the world is stopped; what it would say then is of no interest.
             let _ended = axum::serve(listener, router).await;
         });
-        Ok(Self { service, caches, base, folder, directory, passwords, serving, worker })
+        Ok(Self { service, caches, _engine: engine, base, folder, directory, passwords, serving, worker })
     }
 
     pub(crate) fn base(&self) -> &str {
