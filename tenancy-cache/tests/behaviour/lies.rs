@@ -88,7 +88,7 @@ async fn an_answer_to_another_question_is_a_miss() {
     // The truth, told again, is a hit; told too late, it is not.
     world.rig.lie(truth);
     assert_eq!(a.response().hit(&parts).await.as_deref(), Some("the truth"));
-    world.tenants.clock().advance(Duration::from_secs(3603));
+    world.tenants.clock().advance(Duration::from_secs(3605));
     let later = world.of("acme").await;
     world.rig.lie.lock().unwrap().as_ref().expect("still lying");
     assert_eq!(later.response::<String>().hit(&parts).await, None, "kept past its time");

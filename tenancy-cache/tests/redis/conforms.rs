@@ -1,7 +1,9 @@
 //! What every back end must do, and one that processes share.
 
-use tenancy_cache::conformance;
+use std::time::Duration;
+
 use tenancy_cache::redis::{RedisBackend, RedisError, RedisOptions};
+use tenancy_cache::{MemoryBackend, TwoLevel, conformance};
 
 use crate::{Store, server};
 
@@ -10,6 +12,11 @@ async fn a_server_and_a_cluster_conform() {
     for store in Store::both().await {
         conformance::all(&store.backend()).await;
         conformance::shared(&store.backend(), &store.backend()).await;
+        for moment in [Duration::ZERO, Duration::from_secs(1)] {
+            conformance::all(&TwoLevel::new(MemoryBackend::new(), store.backend(), moment)).await;
+        }
+        let process = || TwoLevel::new(MemoryBackend::new(), store.backend(), Duration::ZERO);
+        conformance::shared(&process(), &process()).await;
     }
 }
 
