@@ -1,4 +1,4 @@
-//! A handle of a semantic cache takes no number for a likeness: what loosens it is not said.
+//! A handle of a semantic cache takes no bare number for a likeness.
 
 use tenancy_cache::semantic::{Similarity, TenantSemantic};
 
