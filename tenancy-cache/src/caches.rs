@@ -19,7 +19,7 @@ use crate::layer::Layer;
 use crate::life::{LayerState, LifeState, Lives};
 use crate::parts::{EmbeddingParts, EngineParts, EntryParts, ResponseParts, RetrievalParts, ToolParts};
 use crate::settings::CacheSettings;
-use crate::stats::{CacheStats, Counters};
+use crate::stats::{CacheStats, Counters, Outcome};
 use crate::tenant_layer::TenantLayer;
 
 /// The caches of one realm over one back end. Cheap to clone. It has no data method: ask it for
@@ -36,7 +36,7 @@ pub(crate) struct Shared {
     realm: RealmTag,
     backend: Box<dyn CacheBackend>,
     pub(crate) settings: CacheSettings,
-    pub(crate) counters: Counters,
+    counters: Counters,
     lives: Lives,
 }
 
@@ -75,7 +75,9 @@ impl Caches {
         Ok(TenantCaches { scope: Scope { shared: Arc::clone(&self.shared), state, pass } })
     }
 
-    /// What was counted since this value was made, over all tenants.
+    /// What was counted since this value was made, over all tenants. Where the realm has metrics, the same goes there by the
+    /// service class of whoever looked: [`Metric::Look`](tenancy_core::Metric::Look) with the layer's name and `hit`, `miss`,
+    /// `bypass` or, beside the miss, `integrity_miss`.
     #[must_use]
     pub fn stats(&self) -> CacheStats {
         self.shared.counters.read()
@@ -170,8 +172,7 @@ impl TenantCaches {
     /// Counts what an engine said of its prefix cache after a call with the [salt](Self::engine_salt): how many tokens of
     /// the prompt it had.
     pub fn count_engine(&self, cached_tokens: u64) {
-        let counters = self.scope.shared.counters.of(Layer::Engine);
-        if cached_tokens > 0 { counters.hits.count() } else { counters.misses.count() }
+        self.scope.count(Layer::Engine, if cached_tokens > 0 { Outcome::Hit } else { Outcome::Miss });
     }
 
     /// The moment for [`derive`](crate::derive), with the versions of the shared corpora that will be searched: read it
@@ -234,6 +235,12 @@ pub(crate) struct Scope {
 impl Scope {
     pub(crate) fn backend(&self) -> &dyn CacheBackend {
         &*self.shared.backend
+    }
+
+    /// Counts here, and where the realm's metrics go.
+    pub(crate) fn count(&self, layer: Layer, outcome: Outcome) {
+        self.shared.counters.count(layer, outcome);
+        self.pass.count_look(layer.name(), outcome.word());
     }
 
     pub(crate) fn realm(&self) -> RealmTag {

@@ -13,6 +13,7 @@ use crate::caches::Scope;
 use crate::epoch::Epoch;
 use crate::error::{Bypass, CacheError};
 use crate::key::{CacheKey, Name, VALUE_SCHEMA};
+use crate::stats::Outcome;
 use crate::tenant_layer::is_integrity;
 
 /// A value in plain bytes: when it was made, in seconds, and its JSON. Zeroised, also what it grew out of.
@@ -113,7 +114,7 @@ pub(crate) async fn find<V: DeserializeOwned>(
         Ok(plain) if named == epoch => Ok((epoch, kept(context, &plain))),
         Ok(_flushed) => Ok((epoch, None)),
         Err(denial) if is_integrity(&denial) => {
-            scope.shared.counters.of(name.layer()).integrity_misses.count();
+            scope.count(name.layer(), Outcome::IntegrityMiss);
             Ok((epoch, None))
         }
         Err(denial) => Err(denial.into()),

@@ -32,24 +32,44 @@ pub struct LayerStats {
     pub integrity_misses: u64,
 }
 
+/// What is counted of a layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Hit,
+    Miss,
+    Bypass,
+    IntegrityMiss,
+}
+
+impl Outcome {
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Hit => "hit",
+            Self::Miss => "miss",
+            Self::Bypass => "bypass",
+            Self::IntegrityMiss => "integrity_miss",
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     layers: [LayerCounters; Layer::ALL.len()],
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct LayerCounters {
-    pub(crate) hits: Counter,
-    pub(crate) misses: Counter,
-    pub(crate) bypasses: Counter,
-    pub(crate) integrity_misses: Counter,
+struct LayerCounters {
+    hits: Counter,
+    misses: Counter,
+    bypasses: Counter,
+    integrity_misses: Counter,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Counter(AtomicU64);
+struct Counter(AtomicU64);
 
 impl Counter {
-    pub(crate) fn count(&self) {
+    fn count(&self) {
         self.0.fetch_add(1, Relaxed);
     }
 
@@ -59,7 +79,17 @@ impl Counter {
 }
 
 impl Counters {
-    pub(crate) const fn of(&self, layer: Layer) -> &LayerCounters {
+    pub(crate) fn count(&self, layer: Layer, outcome: Outcome) {
+        let LayerCounters { hits, misses, bypasses, integrity_misses } = self.of(layer);
+        match outcome {
+            Outcome::Hit => hits.count(),
+            Outcome::Miss => misses.count(),
+            Outcome::Bypass => bypasses.count(),
+            Outcome::IntegrityMiss => integrity_misses.count(),
+        }
+    }
+
+    const fn of(&self, layer: Layer) -> &LayerCounters {
         &self.layers[layer.index()]
     }
 

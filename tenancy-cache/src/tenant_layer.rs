@@ -14,6 +14,7 @@ use crate::key::{Name, question};
 use crate::layer::Layer;
 use crate::parts::{EntryParts, KeyParts};
 use crate::slot::Slot;
+use crate::stats::Outcome;
 
 /// One layer of one context's caches, for values of type `V`. Owned, cheap to clone, `'static`.
 pub struct TenantLayer<P, V> {
@@ -140,16 +141,16 @@ impl Scope {
         layer: Layer,
         found: Result<Look<V, S>, CacheError>,
     ) -> Result<Look<V, S>, CacheError> {
-        let counters = self.shared.counters.of(layer);
         let look = match self.end(entered, found) {
             Err(CacheError::Bypassed(reason)) => Look::Bypass(reason),
             other => other?,
         };
-        match &look {
-            Look::Seen(_) => counters.hits.count(),
-            Look::Miss(_) => counters.misses.count(),
-            Look::Bypass(_) => counters.bypasses.count(),
-        }
+        let outcome = match &look {
+            Look::Seen(_) => Outcome::Hit,
+            Look::Miss(_) => Outcome::Miss,
+            Look::Bypass(_) => Outcome::Bypass,
+        };
+        self.count(layer, outcome);
         Ok(look)
     }
 }

@@ -124,6 +124,13 @@ impl Pass {
         &self.context
     }
 
+    /// Counts what a look into a part of the store came to.
+    pub fn count_look(&self, part: &'static str, outcome: &'static str) {
+        let inner = self.context.inner();
+        let class = inner.record.plan().service_class;
+        inner.realm.recorder.count(Metric::Look { store: self.store, part, outcome, class });
+    }
+
     /// Begins one call: reserves the place of its record, then checks the deadline and the tenant's standing, then
     /// notes the request's first access to the store.
     ///

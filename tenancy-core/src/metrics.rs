@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::directory::ServiceClass;
 use crate::id::StoreName;
 
 /// What is counted.
@@ -19,6 +20,18 @@ pub enum Metric {
         store: StoreName,
         /// What happened, by a fixed word. The store's crate lists its words.
         event: &'static str,
+    },
+    /// What a look came to into a store that may have nothing, a cache. As near to a customer as a label comes is the service
+    /// class of whoever looked.
+    Look {
+        /// The store.
+        store: StoreName,
+        /// The part of it, by a fixed word: a layer.
+        part: &'static str,
+        /// What it came to, by a fixed word. The store's crate lists its words.
+        outcome: &'static str,
+        /// Who looked is one of this class.
+        class: ServiceClass,
     },
 }
 

@@ -14,6 +14,7 @@ mod keys_property;
 mod lies;
 mod look;
 mod memory;
+mod metrics;
 mod rig;
 mod salts;
 mod samples;
