@@ -1,4 +1,5 @@
 //! The throwaway Redis, the cluster, and the network that lies.
+#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::time::Duration;
 

@@ -95,7 +95,7 @@ impl Line {
         self.command(command, answer).await
     }
 
-    async fn command<T>(&self, command: &Cmd, answer: impl Fn(Value) -> Option<T>) -> Result<T, RedisError> {
+    async fn command<T>(&self, command: &Cmd, answer: fn(Value) -> Option<T>) -> Result<T, RedisError> {
         let wire = self.wire().await?;
         self.watched(async { answer(wire.command(command).await?).ok_or(RedisError::BadAnswer) }).await
     }

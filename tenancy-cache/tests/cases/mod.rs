@@ -17,7 +17,7 @@ pub(crate) use self::c6::c6;
 pub(crate) use self::c8::c8;
 
 /// Where entries are kept.
-pub(crate) trait Place {
+pub(crate) trait Place: Sync {
     fn name(&self) -> &'static str;
 
     /// What a process has that keeps them there.

@@ -234,7 +234,9 @@ async fn act(world: Arc<World>, number: usize) {
     let (process, tenant) = (number % 2, number / 2 % TENANTS.len());
     let mut dice = SEED ^ (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut roll = |faces: u64| {
-        (dice ^= dice << 13, dice ^= dice >> 7, dice ^= dice << 17);
+        dice ^= dice << 13;
+        dice ^= dice >> 7;
+        dice ^= dice << 17;
         dice % faces
     };
     loop {

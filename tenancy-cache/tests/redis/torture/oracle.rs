@@ -15,7 +15,7 @@ pub(super) struct Spot {
 
 /// Half of the questions are asked in one layer, half in another.
 pub(super) const fn is_response(question: usize) -> bool {
-    question % 2 == 0
+    question.is_multiple_of(2)
 }
 
 impl Spot {
