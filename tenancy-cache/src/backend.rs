@@ -195,7 +195,7 @@ impl LifeTag {
 
     pub(crate) fn key_of(&self, layer: Layer, digest: &[u8; 32]) -> StoreKey {
         let mut hex = [0; 64];
-        let hex = &*data_encoding::HEXLOWER.encode_mut_str(digest, &mut hex);
+        let hex = data_encoding::HEXLOWER.encode_mut_str(digest, &mut hex);
         let text = ["tc1:{", &self.0, ".", &hex[..1], "}:", layer.name(), ":", hex].concat();
         StoreKey { text, layer, part: digest[0] >> 4 }
     }

@@ -14,6 +14,7 @@ use tenancy_cache::{
 };
 use tenancy_core::StoreVerdict;
 use tenancy_testkit::TestTenants;
+use tokio::sync::Notify;
 
 pub(crate) use crate::look::{Look, begin_write};
 
@@ -37,6 +38,14 @@ pub(crate) struct Rig {
     /// All that was put.
     pub(crate) puts: Mutex<Vec<(StoreKey, Vec<u8>)>>,
     pub(crate) removed: Mutex<Vec<StoreKey>>,
+    hold: Mutex<Option<Arc<Hold>>>,
+}
+
+/// Where a look is held that has seen what is there, and has not said so.
+#[derive(Default)]
+pub(crate) struct Hold {
+    pub(crate) has_seen: Notify,
+    pub(crate) go_on: Notify,
 }
 
 impl Rig {
@@ -56,6 +65,11 @@ impl Rig {
         for _ in 0..self.pauses.load(SeqCst) {
             tokio::task::yield_now().await;
         }
+    }
+
+    /// Holds the next look.
+    pub(crate) fn hold(&self) -> Arc<Hold> {
+        Arc::clone(self.hold.lock().unwrap().insert(Arc::default()))
     }
 
     pub(crate) fn last_put(&self) -> (StoreKey, Vec<u8>) {
@@ -80,6 +94,11 @@ impl CacheBackend for Rig {
         let lie = self.lie.lock().unwrap().clone();
         let kept = self.inner.get(scope, key).await?;
         let epoch = *self.epochs.lock().unwrap().get(scope.tag()).unwrap_or(&kept.epoch());
+        let hold = self.hold.lock().unwrap().take();
+        if let Some(hold) = hold {
+            hold.has_seen.notify_one();
+            hold.go_on.notified().await;
+        }
         self.pause().await;
         Ok(Found::new(epoch, lie.or(kept.into_bytes())))
     }

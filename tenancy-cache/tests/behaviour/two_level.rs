@@ -115,26 +115,27 @@ async fn what_another_process_removes_is_found_for_a_moment_and_no_longer() {
     }
 }
 
-/// However many looks are under way when an entry is removed: none brings back what they found before.
-#[tokio::test(flavor = "multi_thread")]
+/// A look has seen what is there when it is removed, or flushed, and says so afterwards.
+#[tokio::test]
 async fn a_look_under_way_brings_nothing_back() {
-    let processes = Processes::new(MOMENT).await;
-    processes.store.pauses.store(3, SeqCst);
-    let (here, parts) = (processes.of(&processes.here, "acme").await, samples::response());
-    for round in 0..200 {
-        here.fill(&parts, &format!("value {round}")).await;
-        let looks: Vec<_> = (0..4)
-            .map(|_| {
-                let (here, parts) = (here.clone(), parts.clone());
-                tokio::spawn(async move { here.lookup(&parts).await.map(drop) })
-            })
-            .collect();
-        here.invalidate(&parts).await.unwrap();
-        assert_eq!(here.hit(&parts).await, None, "round {round}");
-        for look in looks {
-            look.await.unwrap().unwrap();
+    for flush in [false, true] {
+        let processes = Processes::new(MOMENT).await;
+        let (here, parts) = (processes.of(&processes.here, "acme").await, samples::response());
+        here.fill(&parts, "old").await;
+        let hold = processes.store.hold();
+        let look = {
+            let (here, parts) = (here.clone(), parts.clone());
+            tokio::spawn(async move { here.lookup(&parts).await.map(drop) })
+        };
+        hold.has_seen.notified().await;
+        match flush {
+            true => processes.here.scoped(&processes.tenants.context("acme").await).unwrap().flush().await.unwrap(),
+            false => here.invalidate(&parts).await.unwrap(),
         }
-        assert_eq!(here.hit(&parts).await, None, "round {round}, when all looks are over");
+        assert_eq!(here.hit(&parts).await, None, "flush: {flush}");
+        hold.go_on.notify_one();
+        look.await.unwrap().unwrap();
+        assert_eq!(here.hit(&parts).await, None, "flush: {flush}, when the look is over");
     }
 }
 
