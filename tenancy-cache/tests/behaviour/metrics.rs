@@ -53,6 +53,7 @@ async fn looks_are_counted_by_layer_outcome_and_class_and_by_nothing_else() {
     acme.count_engine(640);
     let seen = tally.0.lock().unwrap().clone();
     let wanted = [
+        ("Denied { rule: \"seal.malformed\" }", 1),
         ("cache engine hit Standard", 1),
         ("cache engine miss Standard", 1),
         ("cache response hit Free", 1),
