@@ -2,14 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use redis::{Client, cmd, pipe};
-use tenancy_cache::redis::{RedisBackend, RedisOptions};
+use redis::{cmd, pipe};
 use tenancy_cache::{CacheSettings, Caches, EmbeddingParts, Lookup, MemoryBackend, TenantLayer};
 use tenancy_core::chat::ModelIdentity;
 use tenancy_core::{TenantContext, Visibility};
 use tenancy_testkit::{TestTenants, ThrowawayRedis};
 
-use crate::{Arc, Round, commands, say, turns};
+use crate::{Arc, Round, commands, say, server, turns};
 
 /// A server with a tenant on it.
 struct Server {
@@ -50,8 +49,8 @@ pub(crate) async fn on_redis(entries: usize) {
 
 impl Server {
     async fn fill(tenants: &TestTenants, entries: usize) -> Self {
-        let server = ThrowawayRedis::start().await.unwrap_or_else(|e| panic!("{e}"));
-        let mut plain = Client::open(server.url()).unwrap().get_multiplexed_async_connection().await.unwrap();
+        let server = server::start().await;
+        let mut plain = server::plain(&server).await;
         let context = tenants.context(TENANT).await;
         let tag = [*context.realm().as_bytes(), *context.life().uuid().as_bytes()].concat();
         let tag = data_encoding::HEXLOWER.encode(&tag);
@@ -66,8 +65,7 @@ impl Server {
         }
         let kept: usize = cmd("DBSIZE").query_async(&mut plain).await.unwrap();
         assert_eq!(kept, entries);
-        let backend = RedisBackend::new(&RedisOptions::new(&server.url()).unwrap()).unwrap();
-        Self { caches: Caches::new(tenants.realm(), backend), _server: server }
+        Self { caches: server::caches(&server, tenants), _server: server }
     }
 
     /// Looks until each part of the life has an epoch again, which a deletion takes away.

@@ -7,6 +7,7 @@ mod keys;
 mod parts;
 mod process;
 mod redis_calls;
+mod server;
 mod turns;
 
 use std::sync::Arc;

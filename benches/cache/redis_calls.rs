@@ -2,17 +2,15 @@
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncCommands, Client, SetExpiry, SetOptions};
-use tenancy_cache::redis::{RedisBackend, RedisOptions};
-use tenancy_cache::{CacheSettings, Caches, Lookup, Put, ResponseParts, Slot};
+use redis::{AsyncCommands, SetExpiry, SetOptions};
+use tenancy_cache::{Caches, Lookup, Put, ResponseParts, Slot};
 use tenancy_core::TenantContext;
 use tenancy_testkit::{TestTenants, ThrowawayRedis};
 
 use crate::parts::{numbered, text};
-use crate::{Arc, Round, commands, say, turns};
+use crate::{Arc, Round, commands, say, server, turns};
 
 struct Calls {
     tenants: TestTenants,
@@ -65,19 +63,14 @@ pub(crate) async fn measure() {
 
 impl Calls {
     async fn fill() -> Self {
-        let server = ThrowawayRedis::start().await.unwrap_or_else(|e| panic!("{e}"));
-        let plain = Client::open(server.url()).unwrap().get_multiplexed_async_connection().await.unwrap();
+        let server = server::start().await;
         let names = (0..TENANTS).map(tenant);
         let tenants = names.fold(TestTenants::builder(), |builder, name| builder.tenant(&name)).build().await;
-        // Two hundred and fifty callers on two cores are not a silent server.
-        let patient = Duration::from_secs(10);
-        let backend = RedisBackend::new(&RedisOptions::new(&server.url()).unwrap().response_timeout(patient)).unwrap();
-        let caches = Caches::with_settings(tenants.realm(), backend, CacheSettings::new().patience(patient));
         let name = |tenant, number| format!("answer:tenant-{tenant}:{number:064}");
         let calls = Self {
+            caches: server::caches(&server, &tenants),
+            plain: server::plain(&server).await,
             tenants,
-            caches,
-            plain,
             value: text(VALUE),
             questions: (0..QUESTIONS).map(numbered).collect(),
             names: (0..TENANTS).map(|t| (0..QUESTIONS).map(|n| name(t, n)).collect()).collect(),

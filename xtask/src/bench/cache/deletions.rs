@@ -36,7 +36,7 @@ pub(super) fn on_redis(bench: &Bench) -> Result<Vec<Row>, Failure> {
 
 pub(super) fn in_memory(bench: &Bench) -> Result<Vec<Row>, Failure> {
     let entries = entries(bench);
-    let runs = if bench.quick { 3 } else { 7 };
+    let runs = if bench.quick { 3 } else { 15 };
     let mut program = bench.start(&["deletions", "memory", entries])?;
     let (mut few, mut many) = (Vec::new(), Vec::new());
     for run in 1..=runs {
