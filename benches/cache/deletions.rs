@@ -97,13 +97,16 @@ pub(crate) async fn in_memory(entries: usize) {
             if *tenant != TENANT {
                 fill(&caches, &tenants.context(tenant).await, FEW).await;
             }
-            // Both find the way that they go as warm, and nothing that waits to be given back.
+            // Both find the way that they go as warm, their tenant in use, and nothing that waits to be given back.
             for _ in 0..3 {
                 let warm = tenants.context("warm").await;
                 fill(&caches, &warm, FEW).await;
                 caches.scoped(&warm).unwrap().flush().await.unwrap();
             }
             let mine = caches.scoped(&tenants.context(tenant).await).unwrap();
+            for number in 0..FEW {
+                assert!(matches!(mine.embedding::<String>().lookup(&question(number)).await.unwrap(), Lookup::Hit(_)));
+            }
             let start = Instant::now();
             mine.flush().await.unwrap();
             *time = start.elapsed().as_secs_f64() * 1e6;
