@@ -3,7 +3,7 @@
 /// Bytes that are gathered on the stack and, from the first field on that has no place there, on the heap.
 ///
 /// An array with a length beside it, since a field is written in one piece then, behind one comparison of lengths: a key
-/// of four kibibytes has some seventy fields, and the hash of it takes a microsecond and a half.
+/// of four kibibytes has some eighty fields, and the hash of it takes a microsecond and a half.
 #[derive(Clone)]
 pub(super) struct Buffer {
     stack: [u8; STACK],
