@@ -3,6 +3,7 @@
 use tenancy_cache::semantic::SemanticSlot;
 
 async fn f(slot: SemanticSlot<String>, other: SemanticSlot<String>) {
+    let _ = &other;
     let _ = slot.put(&String::new()).await;
     let _ = other.put(&String::new()).await;
 }
