@@ -3,6 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
+use futures_util::future::join;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tenancy_core::Entered;
@@ -91,10 +92,8 @@ impl<V: Serialize + DeserializeOwned + Send + Sync> TenantSemantic<V> {
         let context = entered.context();
         let frame = self.scope.name(entered, parts).await?;
         let question = Question::of(context, &frame, parts.text()?)?;
-        let (own, era) = tokio::join!(
-            envelope::find(&self.scope, entered, &question.answer),
-            envelope::find(&self.scope, entered, &frame),
-        );
+        let own = envelope::find(&self.scope, entered, &question.answer);
+        let (own, era) = join(own, envelope::find(&self.scope, entered, &frame)).await;
         let ((epoch, kept), (frames_epoch, era)) = (own?, era?);
         let begins = era.is_none();
         let era = self.era(Slot::new(&self.scope, frame, frames_epoch, generation), era).await?;
