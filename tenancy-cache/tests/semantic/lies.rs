@@ -151,6 +151,8 @@ async fn an_index_that_forgets_the_namespace_finds_nothing_of_another() {
         assert_eq!(hit(&bob, &parts).await, None);
     }
     assert_eq!(hit(&alice, &private("q3")).await.as_deref(), Some("alice's"), "her own namespace goes on");
+    liar.replays.store(false, SeqCst);
+    assert_eq!(hit(&alice, &private("q4")).await.as_deref(), Some("alice's"), "nobody cleared her question up");
 }
 
 /// Somebody who writes to the index puts one user's question among another's, or a tenant's among another's.
