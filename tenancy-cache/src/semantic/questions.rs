@@ -88,7 +88,8 @@ impl Questions {
         if is_model_s && is_direction { Ok(()) } else { Err(CacheError::Vector) }
     }
 
-    /// The questions of the namespace that are nearly alike enough, the most alike first.
+    /// The questions of the namespace that are nearly alike enough, the most alike first. What an index answers of another
+    /// does not meet the filter, and is left out where hits are checked.
     pub(super) async fn alike(
         &self,
         context: &TenantContext,
@@ -102,11 +103,7 @@ impl Questions {
             .score_threshold(least.cosine() - ROUNDED)?
             .limit(CANDIDATES)?;
         let hits = self.points.query(&query).await?;
-        hits.iter()
-            .filter(|hit| is_of(hit, namespace))
-            .filter_map(id_of)
-            .map(|id| Question::called(context, frame, id))
-            .collect()
+        hits.iter().filter_map(id_of).map(|id| Question::called(context, frame, id)).collect()
     }
 
     /// Keeps a question for as long as its answer.
@@ -142,11 +139,6 @@ impl Questions {
 pub(super) fn schema(dimensions: usize) -> Result<Schema, VectorError> {
     let schema = Schema::dense(dimensions)?;
     Ok(schema.index(namespace_key()?, IndexKind::Keyword).index(expires_key()?, IndexKind::Float))
-}
-
-/// What the engine was asked for it has to have answered.
-fn is_of(hit: &Hit, namespace: &Namespace) -> bool {
-    hit.payload().get(NAMESPACE).and_then(Value::as_str) == Some(&namespace.0)
 }
 
 fn id_of(hit: &Hit) -> Option<[u8; 32]> {
